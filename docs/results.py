@@ -156,11 +156,11 @@ def finding() -> list[str]:
     found = facts()
     said = (
         f"Of {found['rows']} detectors and one-liners, {found['best']} has the best mean rank by AUPRC over "
-        f"{found['sets']} data sets. A one-liner is a rule such as a range check or the distance to the nearest normal "
-        f"row. In {found['ahead']} of {found['pairs']} pairs of a network and a data set, the network is above the "
-        f"one-liner that turns out to be the best there; in {found['ahead fixed']} it is above {found['floor']}, the "
-        f"one-liner with the best mean rank. Thresholds are meant to flag {percent(RISK)} of the normal rows; the "
-        f"median over detectors and data sets is {found['alarms']}."
+        f"{found['sets']} data sets. A one-liner (a floor in the tables) is a rule such as a range check or the "
+        f"distance to the nearest normal row. In {found['ahead']} of {found['pairs']} pairs of a network and a data "
+        f"set, the network is above the one-liner that turns out to be the best there; in {found['ahead fixed']} it is "
+        f"above {found['floor']}, the one-liner with the best mean rank. Thresholds are meant to flag {percent(RISK)} "
+        f"of the normal rows; the median over detectors and data sets is {found['alarms']}."
     )
     return textwrap.wrap(said, 120, break_on_hyphens=False)
 

@@ -18,18 +18,6 @@ DATA = """
 import numpy as np
 from tsadbench import Dataset, Labels, Recording
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench_protocols.strict import Strict
-
-class Short(Strict):
-    '''As strict, with a short warm-up.
-
-    Parameters
-    ----------
-    warm_up, level, q
-        As for strict.
-    '''
-    def __init__(self, *, warm_up: int = 5, level: float = 0.98, q: float = 1e-3):
-        super().__init__(warm_up=warm_up, level=level, q=q)
 
 def load(options):
     '''A tiny data set.'''
@@ -53,26 +41,6 @@ class Idea(Detector):
     def _score(self, recording):
         return (recording.values - self.mean_).max(axis=1)
 """
-
-
-@pytest.fixture
-def tiny(tmp_path, monkeypatch) -> Path:
-    """A foreign package with a data set and a protocol, on the import path."""
-    folder = tmp_path / "site"
-    points = "[tsadbench.datasets]\ntiny = tiny_package:load\n\n[tsadbench.protocols]\nshort = tiny_package:Short\n"
-    write_package(folder, "tiny_package", points, DATA)
-    monkeypatch.syspath_prepend(folder)
-    return folder
-
-
-def test_a_class_in_a_file_runs_on_a_foreign_data_set_and_protocol(tiny, tsadbench, tmp_path):
-    (tmp_path / "idea.py").write_text(IDEA)
-    done = tsadbench("run", "-d", f"{tmp_path}/idea.py:Idea", "--dataset", "tiny", "--protocol", "short",
-                     "--no-floors", "--format", "json", "--out", tmp_path / "runs")  # fmt: skip
-    assert done.code == 0, done.err
-    (row,) = json.loads(done.out)["rows"]
-    assert (row["dataset"], row["protocol"], row["n_rows"], row["status"]) == ("tiny", "short", 195, "ok")
-    assert row["metrics"]["auroc"]["mean"] > 0.95
 
 
 def test_list_imports_no_plugin_and_names_both_packages_of_one_name(tsadbench, tmp_path, monkeypatch):

@@ -41,10 +41,3 @@ def test_commands_and_options_exist(page):
         options = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
         used = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
         assert used <= {*options, "--help"}, line
-
-
-def test_the_changelog_says_nothing_twice():
-    """Branches that both append to it are merged by union, which can duplicate lines."""
-    lines = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()
-    starts = [line for line in lines if line.startswith(("# ", "## ", "### ", "- "))]
-    assert [line for line in starts if starts.count(line) > 1] == []

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import ast
-from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tsadbench._lazy import lazy
 from tsadbench._version import __version__
 
 __all__ = [
-    "Board", "ContractError", "DataError", "DataNotFoundError", "Dataset", "Detector", "Episode", "LabelledDataset",
-    "Labels", "Leaderboard", "MissingExtraError", "ModelFileError", "NotFittedError", "PluginError", "Prior",
+    "Board", "BrokenTrialError", "BrokenTrialWarning", "ClusterError", "ContractError", "DataError",
+    "DataNotFoundError", "Dataset", "Detector", "Episode", "LabelledDataset", "Labels", "Leaderboard",
+    "MissingExtraError", "ModelFileError", "NotFittedError", "PluginError", "Prior",
     "Protocol", "Record", "Recording", "Scored", "StoreError", "Traits", "TsadbenchError", "UsageError",
     "WrappedDetector", "__version__", "check", "compare", "dataset_from_frames", "detector", "fit_model", "load_board",
     "load_model", "plot_scores", "progress", "rank", "run",
@@ -40,6 +39,9 @@ if TYPE_CHECKING:
         detector,
     )  # fmt: skip
     from tsadbench.errors import (
+        BrokenTrialError,
+        BrokenTrialWarning,
+        ClusterError,
         ContractError,
         DataError,
         DataNotFoundError,
@@ -56,21 +58,7 @@ if TYPE_CHECKING:
     from tsadbench.serving import fit_model, load_model
     from tsadbench.utils.progress import progress
 
-# The imports above happen on first use (PEP 562): `tsadbench --help` must not wait for them.
-_MODULE_OF = {
-    one.name: str(node.module)
-    for node in ast.walk(ast.parse(Path(__file__).read_text(encoding="utf-8")))
-    if isinstance(node, ast.ImportFrom) and str(node.module).startswith("tsadbench.")
-    for one in node.names
-}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(_MODULE_OF[name]), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy(__name__, __file__)  # the imports above happen on first use
 
 
 def __dir__() -> list[str]:

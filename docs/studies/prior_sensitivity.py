@@ -26,7 +26,7 @@ GRAPHS = {
     PRIOR: "the prior",
     "dprgm[graph=random]": "as many random edges",
     "dprgm[graph=none]": "no graph",
-    "dprgm[edge_weights=off,graph=complete]": "every pair, unweighted",
+    "dprgm[edge_weights=off,graph=complete]": "every pair (unweighted)",
 }
 _PRIOR = re.compile(r",?prior=\w+")  # a label may name the data set's own prior
 METRICS = {"auroc": "AUROC", "auprc": "AUPRC"}
@@ -40,7 +40,6 @@ HEAD = f"""\
 split overall: means over seeds with 95 % intervals (Student's t). *Against the prior* is the mean difference by seed.
 The page makes {N_COMPARISONS} such comparisons, so each has an interval of {LEVEL:.2%} (Bonferroni). An interval that
 contains 0 does not prove equality. The intervals concern the seeds on one data set, not another plant.
-The trials ran on 22 November 2026; the tables have newer code.
 """
 
 
@@ -73,16 +72,16 @@ def section(dataset: str, records: Sequence[tsadbench.Record]) -> list[str]:
         means = [interval(list(values[label, metric].values())) for metric in METRICS]
         against = [interval(apart[label, metric], LEVEL, "+") if label != PRIOR else "" for metric in METRICS]
         rows.append([name, str(len(values[label, "auroc"])), *means, *against])
-    verdicts: dict[str, list[str]] = {"better than the prior": [], "worse": [], "not distinguishable from it": []}
+    verdicts: dict[str, list[str]] = {"better than the prior": [], "worse": [], "not distinguishable": []}
     for label, name in GRAPHS.items():
         if label != PRIOR:
             low, high = bounds(apart[label, "auprc"], LEVEL)
-            verdict = "better than the prior" if low > 0 else "worse" if high < 0 else "not distinguishable from it"
+            verdict = "better than the prior" if low > 0 else "worse" if high < 0 else "not distinguishable"
             verdicts[verdict].append(name)
-    told = ". ".join(f"{verdict}: {'; '.join(names)}" for verdict, names in verdicts.items() if names)
+    told = ". ".join(f"By AUPRC, {verdict}: {', '.join(names)}" for verdict, names in verdicts.items() if names)
     prior = load_prior(dataset)
     header = ["graph", "seeds", *METRICS.values(), *(f"{title} against the prior" for title in METRICS.values())]
-    reading = f"By AUPRC, against a prior of {len(prior.edges)} edges between {len(prior.sensors)} sensors: {told}."
+    reading = f"The prior has {len(prior.edges)} edges between {len(prior.sensors)} sensors. {told}."
     return ["", f"## {dataset}", "", *table_lines(header, rows), "", reading]
 
 
@@ -92,7 +91,7 @@ def main() -> None:
     parser.add_argument("--run", type=Path, metavar="FOLDER", help="run store: run what it lacks")
     arguments = parser.parse_args()
     if arguments.run is not None:
-        board = tsadbench.run([*GRAPHS], DATASETS, seeds=3, floors=False, out=arguments.run)
+        board = tsadbench.run([*GRAPHS], DATASETS, seeds=5, floors=False, out=arguments.run)
         RECORDS.write_text("".join(f"{record.to_json(None)}\n" for record in board.records), encoding="utf-8")
     lines = RECORDS.read_text(encoding="utf-8").splitlines()
     records = [tsadbench.Record.from_json(line, RECORDS.name) for line in lines]

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from scipy.integrate import trapezoid
 from sklearn.metrics import roc_auc_score
 
-from tests.helpers.machines import DISTANCE, MACHINES, NOISY, Made, made_machines
+from tests.helpers.machines import DISTANCE, MACHINES, Made, made_machines
 from tsadbench.analysis.curves import curve_of, fits_of, mean_curve
 from tsadbench.analysis.significance.resampling import draw, resampled
 from tsadbench.results.trial_result import TrialResult
@@ -20,7 +20,7 @@ WITH_EVENTS = ("alpha", "beta")  # gamma has none
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Made:
-    return made_machines(tmp_path_factory.mktemp("made"), DISTANCE, NOISY)
+    return made_machines(tmp_path_factory.mktemp("made"), DISTANCE)
 
 
 @pytest.fixture(scope="module")

@@ -86,9 +86,11 @@ def test_run_info_list_and_check(tsadbench, tmp_path, hostile, by_file):
     assert (check.code, "no check 'pickle'" in check.err) == (2, True)
     check = tsadbench("check", name, "--only", "repeat", "--only", "same-in-box", "--format", "json")
     assert [one["status"] for one in json.loads(check.out)["checks"]] == ["pass", "pass"], check.out
+    fit = tsadbench("fit", "-d", name, "--dataset", "pumploop", "--out", tmp_path / "m.tsad")
+    assert (fit.code, "0 later rows" in fit.out) == (0, True)
     if not by_file:
         assert "hostile" in tsadbench("list").out
-    for done in (run, info, check):
+    for done in (run, info, check, fit):
         assert "noise" not in done.out + done.err
     require_nothing_left(tmp_path)
 

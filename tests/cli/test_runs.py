@@ -20,9 +20,9 @@ DISTANCE, NOISY, EVERYTHING = (f"tests.helpers.tiny:{name}" for name in ("Distan
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
-    """A store with four trials on pumploop."""
+    """A store with three trials on pumploop."""
     folder = tmp_path_factory.mktemp("made") / "runs"
-    detectors = [DISTANCE, EVERYTHING, NOISY, "tests.helpers.cheats:Inverted"]
+    detectors = [DISTANCE, EVERYTHING, NOISY]
     plan = make_plan(detectors, dataset=PUMPLOOP, floors=False, seeds=1, timeout=60)
     records = run_plan(plan, Store.create(folder), jobs=2)
     assert {record.status for record in records} == {"ok"}
@@ -43,7 +43,7 @@ class TestRuns:
     def test_list(self, runs, tsadbench):
         found = tsadbench("runs", "list", runs)
         assert found.code == 0
-        assert "4 trials" in found.err
+        assert "3 trials" in found.err
         (line,) = [line for line in found.out.splitlines() if DISTANCE in line]
         assert line.split()[:7] == [name_of(runs, DISTANCE), "pumploop", "strict", DISTANCE, "0", "1", "ok"]
         listed = json.loads(tsadbench("runs", "list", runs, "--format", "json").out)["trials"]
@@ -61,12 +61,7 @@ class TestRuns:
         assert tsadbench("runs", "remove", runs, name_of(runs, DISTANCE)).code == 0
         assert DISTANCE not in {record.label for record in Store.open(runs).records()}
         assert tsadbench("runs", "remove", runs, "--detector", NOISY).code == 0
-        stored(runs, name_of(runs, EVERYTHING)).record.write_text("{")
-        listed = tsadbench("runs", "list", runs)
-        assert "1 trial " in listed.err
-        assert "broken: " in listed.err
-        assert tsadbench("runs", "remove", runs, "--broken").code == 0
-        assert len(Store.open(runs).records()) == 1
+        assert {record.label for record in Store.open(runs).records()} == {EVERYTHING}
 
     def test_wrong_usage(self, runs, tsadbench):
         for arguments, named in (
@@ -86,6 +81,8 @@ class TestRuns:
         [
             ("verify", "--dataset", "nowhere"),
             ("judge", "--dataset", "nowhere"),
+            ("judge", "--split", "overall"),
+            ("judge", "--format", "json"),
             ("leaderboard", "--columns", "auroc", "--format", "csv"),
             ("leaderboard", "--write", "tables", "--diagnostics", "vus"),
         ],
@@ -100,7 +97,7 @@ class TestRuns:
 class TestJudge:
     def test_results_of_todays_rules_are_written(self, runs, tsadbench):
         found = tsadbench("judge", runs)
-        assert (found.code, bool(re.search(r"^4 \D*4 \D*0 ", found.out, re.M))) == (0, True)
+        assert (found.code, bool(re.search(r"^3 \D*3 \D*0 ", found.out, re.M))) == (0, True)
         name = name_of(runs, DISTANCE)
         file = stored(runs, name).record
         before = json.loads(file.read_text())
@@ -111,7 +108,7 @@ class TestJudge:
         found = tsadbench("judge", runs)
         assert found.code == 0
         assert f"changed: {name}" in found.out
-        assert re.search(r"^4 \D*3 \D*1 ", found.out, re.M)
+        assert re.search(r"^3 \D*2 \D*1 ", found.out, re.M)
         assert json.loads(file.read_text())["splits"] == before["splits"]
         assert tsadbench("verify", runs).code == 0
 
@@ -132,6 +129,6 @@ class TestJudge:
             file.write_text(text.replace('"judging": "', '"judging": "0'))
         found = tsadbench("judge", runs)
         assert found.code == 1
-        assert "4 cannot be judged" in found.out
+        assert "3 cannot be judged" in found.out
         shown = tsadbench("leaderboard", runs)
-        assert (shown.code, "4 of 4 trials" in shown.err) == (0, True)
+        assert (shown.code, "3 of 3 trials" in shown.err) == (0, True)

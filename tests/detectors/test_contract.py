@@ -22,7 +22,7 @@ from tsadbench.base.serialization import from_parts, to_parts
 from tsadbench.registry import entries, package_of
 from tsadbench.testing import normal
 from tsadbench.testing.synthetic import PRIOR, SENSORS
-from tsadbench.utils.docstrings import method_notes, sections
+from tsadbench.utils.docstrings import definitions, sections
 from tsadbench_detectors.deep.network_detector import NetworkDetector
 from tsadbench_detectors.deep.windows import Windows
 
@@ -176,7 +176,7 @@ class TestEveryDetector:
 @pytest.mark.parametrize("name", SHIPPED)
 def test_its_docstring_its_search_space_and_its_ranges(name):
     cls = load_detector(name)
-    notes, paper = method_notes(cls.__doc__), cls.traits.paper
+    notes, paper = definitions(sections(cls.__doc__).get("Notes", "")), cls.traits.paper
     assert list(notes) == ["Equations", "Differences", "Defaults"]
     assert all(len(text) > 10 for text in notes.values())
     assert re.search(r"``[^`]*([=~|]|<=|>=)[^`]*``", notes["Equations"])

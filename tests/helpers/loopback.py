@@ -66,7 +66,6 @@ class Server:
     url: str = ""
     faults: dict[str, str] = field(default_factory=dict)
     fetched: list[str] = field(default_factory=list)
-    stalled: threading.Event = field(default_factory=threading.Event)
     released: threading.Event = field(default_factory=threading.Event)
 
     def answer(self, request: BaseHTTPRequestHandler, file: str, *, body: bool) -> None:
@@ -90,7 +89,6 @@ class Server:
         request.end_headers()
         if body and fault == "stalls":
             request.wfile.write(sent[: len(sent) // 2])
-            self.stalled.set()
             self.released.wait()
         elif body and fault == "drips":
             for byte in sent:

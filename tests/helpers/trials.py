@@ -82,10 +82,13 @@ class Made:
         return TrialResult(record, self.store, self.data)
 
 
-def made(folder, protocol: str, settings=()) -> Made:
+EVERY = (DISTANCE, "random", LARGEST_Z, "all-positive")
+
+
+def made(folder, protocol: str, settings=(), detectors=EVERY) -> Made:
     data = make_plant()
     plan = make_plan(
-        [DISTANCE, "random", LARGEST_Z, "all-positive"],
+        detectors,
         dataset=data,
         protocol=protocol,
         settings=settings,

@@ -93,8 +93,8 @@ def test_the_csv_has_the_columns_of_the_design_at_full_precision():
     text = board.to_csv()
     table = list(csv.DictReader(io.StringIO(text)))
     assert text.splitlines()[0] == (
-        "detector,family,seeds,status,coverage,look_ahead,below_floor,prac_f1_mean,prac_f1_std,auroc_mean,auroc_std,"
-        "auprc_mean,auprc_std,protocol_version,seal,replay,checked,pretrained_on,"
+        "dataset,protocol,split,rank,detector,family,floor,remarks,n_rows,n_anomalous,seeds,status,coverage,look_ahead,"
+        "below_floor,prac_f1_mean,prac_f1_std,auroc_mean,auroc_std,auprc_mean,auprc_std,protocol_version,seal,replay,checked,pretrained_on,"
         "rows_per_second,fit_seconds,score_seconds,peak_memory_mib"
     )
     assert float(next(row["auroc_mean"] for row in table if row["detector"] == "x")) == (1 / 3 + 0.1) / 2

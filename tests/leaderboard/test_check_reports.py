@@ -28,7 +28,7 @@ from tsadbench.leaderboard.frame import rows, trials
 from tsadbench.testing import all_checks
 from tsadbench.utils.files import LEADERBOARDS
 from tsadbench.utils.parameters import parse_label
-from tsadbench.utils.source_digest import source_of
+from tsadbench.utils.source_digest import digest_of, source_of
 
 DISTANCE = "tests.helpers.tiny:Distance"
 
@@ -36,14 +36,14 @@ DISTANCE = "tests.helpers.tiny:Distance"
 def report(label="a", code="c1", failed=(), **changes):
     results = {"works": "pass", "prefix": "pass", **dict.fromkeys(failed, "fail")}
     made = CheckReport(
-        label=label, code_hash=code, checks=CHECKS_VERSION, full=False, day="2026-11-22",
+        label=label, code_hash=digest_of({"m": code}), checks=CHECKS_VERSION, full=False, day="2026-11-22",
         results=results, reasons={},
     )  # fmt: skip
     return made.model_copy(update=changes)
 
 
 def trial(label="a", seed=0, code="c1", **fields):
-    return replace(record(label, seed, **fields), manifest={"code_hash": code})
+    return replace(record(label, seed, **fields), manifest={"sources": {"m": code}})
 
 
 def board_of(folder, *records):
@@ -144,8 +144,12 @@ class TestForeignStores:
 class TestCommandLine:
     def test_a_report_is_kept_listed_shown_and_used(self, tmp_path, tsadbench, monkeypatch):
         monkeypatch.chdir(tmp_path)
-        assert tsadbench("check", DISTANCE).code == 0
-        assert not (tmp_path / "runs").exists()
+        done = tsadbench("check", DISTANCE)
+        assert done.code == 0
+        skipped = ["borders", "seed", "scoring-parameters"]
+        assert f"{len(all_checks()) - len(skipped)} pass, {len(skipped)} skip" in done.out
+        assert all(f" {check.id} " in done.out and check.sentence in done.out for check in all_checks())
+        assert (not (tmp_path / "runs").exists(), "runs" in done.err.splitlines()[-1]) == (True, True)
         runs = Store.create(tmp_path / "runs").path
         label = f"{DISTANCE}[power=3]"
         checked = tsadbench("check", f"{DISTANCE}[power=3.0]")

@@ -16,7 +16,7 @@ from tsadbench.leaderboard.board import Leaderboard
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Made:
-    return made_machines(tmp_path_factory.mktemp("made"), DISTANCE, NOISY, "t2", seeds=3)
+    return made_machines(tmp_path_factory.mktemp("made"), DISTANCE, NOISY, seeds=3)
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_csv_has_the_spread_before_the_costs_in_one_table_and_in_several(made, b
     names = [f"{metric}_entity_std" for metric in ("precision", "recall", "prac_f1", "mcc", "auroc", "auprc", "bf_f1")]
     assert header[header.index("replay") + 1 :][:7] == names
     assert header[-4:] == ["rows_per_second", "fit_seconds", "score_seconds", "peak_memory_mib"]
-    row = dict(zip(header, next(line for line in lines if line[0] == NOISY), strict=True))
+    row = dict(zip(header, next(line for line in lines if NOISY in line), strict=True))
     assert float(row["auroc_entity_std"]) == pytest.approx(spread(made, NOISY, "auroc"))
     joined = Leaderboard.joined([Leaderboard.from_records([record("pca")]), board])
     first, *_ = csv.DictReader(io.StringIO(joined.to_csv()))

@@ -43,10 +43,10 @@ class Noisy(Mine):
         self.seed = seed
     def _fit(self, recordings):
         super()._fit(recordings)
-        self.mean_ = self.mean_ + np.random.default_rng(self.seed).normal(size=self.mean_.shape) * SHIFT
+        self.mean_ = self.mean_ + np.random.default_rng(self.seed).normal(size=self.mean_.shape) * 0.1
 '''
 
-UNCHANGED = DETECTOR.replace("POWER", "1.0").replace("SHIFT", "0.1")
+UNCHANGED = DETECTOR.replace("POWER", "1.0")
 
 
 @pytest.fixture(scope="module")
@@ -98,13 +98,12 @@ def test_an_unchanged_detector_holds(repository, tmp_path):
     assert len(suite) == n_rows
 
 
-@pytest.mark.parametrize(("power", "shift", "left"), [("3.0", "0.1", "Mine"), ("1.0", "3.0", "Noisy")])
-def test_a_changed_detector_fails(repository, tmp_path, power, shift, left):
-    (repository / "mine.py").write_text(DETECTOR.replace("POWER", power).replace("SHIFT", shift))
+def test_a_changed_detector_fails(repository, tmp_path):
+    (repository / "mine.py").write_text(DETECTOR.replace("POWER", "3.0"))
     junit = tmp_path / "junit.xml"
-    done = regress(repository, "--junit", junit, "--detector", f"mine.py:{left}")
+    done = regress(repository, "--junit", junit, "--detector", "mine.py:Mine")
     assert done.returncode == 1, done.stdout
-    broken = [line for line in done.stdout.splitlines() if f":{left} |" in line]
+    broken = [line for line in done.stdout.splitlines() if ":Mine |" in line]
     assert broken
     failures = ElementTree.parse(junit).getroot().findall(".//failure")
     assert failures

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from tests.helpers.hostile import LONG, QUOTES, SCRIPT
 from tests.reporting.test_tables import column, html_tables
-from tsadbench.errors import DataError, UsageError
+from tsadbench.errors import DataError, MissingExtraError, UsageError
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.reporting.report import write_report
 from tsadbench.results.trial_result import TrialResult
@@ -35,6 +35,15 @@ def test_without_the_data_the_tables_stay_and_the_reason_is_given(reported_store
     assert "no files of plant &lt;here&gt;" in text
     assert len(html_tables(text)) == 4
     assert 'class="recording"' not in text
+
+
+def test_without_the_extra_the_comparison_is_missing_and_says_so(reported_store, tmp_path, monkeypatch):
+    def fewer(*_, **__):
+        raise MissingExtraError("comparing three", "stats")
+
+    monkeypatch.setattr("tsadbench.reporting.report.compare", fewer)
+    text = write_report(reported_store.store, reported_store.data.__getitem__, tmp_path).read_text(encoding="utf-8")
+    assert "tsadbench[stats]" in text
 
 
 def test_only_named_detectors_have_curves_and_recordings(reported_store, tmp_path):

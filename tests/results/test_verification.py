@@ -99,17 +99,14 @@ def test_measurements_are_claims_until_a_redo_replaces_them(runs, tsadbench):
     assert again.replay == record.replay
 
 
-@pytest.mark.parametrize("kind", ["record", "scores", "a log"])
-def test_a_pipe_in_the_place_of_a_file_is_an_edit_and_blocks_nothing(runs, tsadbench, kind):
-    files = stored(runs, one(runs).trial)
-    place = {"record": files.record, "scores": files.scores}.get(kind, runs / f"logs/{kind}.txt")
-    place.unlink(missing_ok=True)
+def test_a_pipe_in_the_place_of_a_file_is_an_edit_and_blocks_nothing(runs, tsadbench):
+    place = runs / "logs/a log.txt"
     place.parent.mkdir(exist_ok=True)
     os.mkfifo(place)
     found = tsadbench("verify", runs)
     assert found.code == 1
     assert f"edited: {place.relative_to(runs)}" in found.out
-    assert re.search(r"^[34] trials: ", found.out, re.M)
+    assert re.search(r"^4 trials: ", found.out, re.M)
 
 
 def test_an_identity_forged_with_the_label_does_not_match_the_parameters(runs, tsadbench):
@@ -121,17 +118,14 @@ def test_an_identity_forged_with_the_label_does_not_match_the_parameters(runs, t
     assert any("parameters" in line for line in faults(found.out)), found.out
 
 
-def changed_scores(
-    made: SimpleNamespace, runs: Path, change: Callable[[str, np.ndarray], np.ndarray], *, forged: bool
-) -> Record:
-    """Change the scores of the first trial and judge them; ``forged`` also updates their hash."""
+def changed_scores(made: SimpleNamespace, runs: Path, change: Callable[[str, np.ndarray], np.ndarray]) -> Record:
+    """Change the scores of the first trial, judge them and update their hash."""
     store, plan, record = Store.open(runs), made.plan, one(runs)
     scores = {name: change(name, values.copy()) for name, values in store.scores(record).items()}
     np.savez(stored(runs, record.trial).scores, **scores)
     scored = scored_episodes(scores, plan.episodes, None)
     judged = judge_again(record, scored, plan.protocol, plan.data, record.judging)
-    if forged:
-        judged = replace(judged, manifest={**judged.manifest, "scores_hash": arrays_hash(scores)})
+    judged = replace(judged, manifest={**judged.manifest, "scores_hash": arrays_hash(scores)})
     write(runs, record, judged)
     return judged
 
@@ -145,15 +139,8 @@ def labels(name: str, values: np.ndarray) -> np.ndarray:
     return data.labels.rows[recording].astype(np.float64)
 
 
-def test_edited_scores_are_found_even_if_their_metrics_were_computed_again(made, runs, tsadbench):
-    changed_scores(made, runs, lambda _, values: values * 2, forged=False)
-    found = tsadbench("verify", runs)
-    assert found.code == 1
-    assert any(str(stored(runs, one(runs).trial).scores) in line for line in faults(found.out))
-
-
 def test_scores_that_are_the_labels_need_a_redo_which_finds_them(made, runs, tsadbench):
-    forged = changed_scores(made, runs, labels, forged=True)
+    forged = changed_scores(made, runs, labels)
     assert forged.splits["overall"].metrics["auroc"] == 1.0
     assert tsadbench("verify", runs).code == 0, "nothing but a run can know"
     redone = tsadbench("verify", runs, "--redo", "all")
@@ -174,7 +161,7 @@ def test_as_many_trials_as_asked_for_are_drawn_and_named(runs, tsadbench):
 
 
 def test_last_digits_may_differ_and_the_tolerance_is_the_users(made, runs, tsadbench):
-    changed_scores(made, runs, lambda _, values: values * (1 + 1e-9), forged=True)
+    changed_scores(made, runs, lambda _, values: values * (1 + 1e-9))
     redone = tsadbench("verify", runs, "--redo", "all")
     assert redone.code == 0, redone.out
     (line,) = (line for line in redone.out.splitlines() if line.startswith("repeats within tolerance"))
@@ -182,7 +169,7 @@ def test_last_digits_may_differ_and_the_tolerance_is_the_users(made, runs, tsadb
     strict = tsadbench("verify", runs, "--redo", "all", "--tolerance", "0")
     assert strict.code == 1
     assert "1 differ" in strict.out
-    changed_scores(made, runs, lambda _, values: values * (1 + 1e-4), forged=True)  # thresholds move as well
+    changed_scores(made, runs, lambda _, values: values * (1 + 1e-4))  # thresholds move as well
     assert tsadbench("verify", runs, "--redo", "all").code == 1
     assert tsadbench("verify", runs, "--redo", "all", "--tolerance", "1e-3").code == 0
 
@@ -203,7 +190,7 @@ def test_a_redo_runs_no_code_that_is_not_trusted_and_passes_over_what_is_broken(
 
 
 def test_other_versions_and_code_are_named_as_possible_causes(made, runs, tsadbench):
-    record = changed_scores(made, runs, lambda _, values: values * 1.5, forged=True)
+    record = changed_scores(made, runs, lambda _, values: values * 1.5)
     versions = {**record.manifest["versions"], "numpy": "1.0"}
     others = {**record.manifest, "versions": versions, "sources": {"mine": "0" * 24}}
     write(runs, record, replace(record, manifest=others))

@@ -34,6 +34,9 @@ class Elsewhere(Detector):
     def _fit(self, recordings): LEARNED["mean"] = 1.0 + recordings[0].values.mean()
     def _score(self, recording): return recording.values.sum(axis=1) - LEARNED.get("mean", 0.0)
 
+class Lost(Elsewhere):
+    def _score(self, recording): return recording.values.sum(axis=1) - LEARNED["mean"]
+
 class Crash(Detector):
     def _fit(self, recordings): raise RuntimeError("no")
     def _score(self, recording): return recording.values.sum(axis=1)
@@ -135,7 +138,8 @@ def test_wrong_arguments_write_no_file(tsadbench, model_file, monkeypatch, argum
 
 
 @pytest.mark.parametrize(
-    ("name", "code", "told"), [("Lambda", 2, "f_"), ("Elsewhere", 2, "scores"), ("Crash", 1, "RuntimeError")]
+    ("name", "code", "told"),
+    [("Lambda", 2, "f_"), ("Elsewhere", 2, "scores"), ("Lost", 2, "restored"), ("Crash", 1, "RuntimeError")],
 )
 def test_a_detector_that_fails_or_cannot_be_stored_leaves_no_file(tsadbench, plant, tmp_path, name, code, told):
     (tmp_path / "own.py").write_text(OWN)

@@ -5,7 +5,6 @@ That every shipped detector is restored unchanged is tested in tests/detectors/t
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import math
@@ -148,15 +147,19 @@ CONTENT = pack({"model.json": b"{}", "arrays.safetensors": bytes(range(200))})
 
 @given(st.integers(0, len(CONTENT) - 1), st.integers(0, 255))
 @settings(max_examples=60, deadline=None)
-def test_any_changed_byte_and_any_truncation_is_found(place, flip):
+def test_any_changed_byte_is_found_or_harmless_and_any_truncation_is_found(place, flip):
     changed = bytearray(CONTENT)
     changed[place] ^= flip
-    with pytest.raises(ModelFileError):
-        unpack(bytes(changed) if flip else CONTENT[:place])
+    try:
+        found = unpack(bytes(changed) if flip else CONTENT[:place])
+    except ModelFileError:
+        return
+    assert flip
+    assert found == unpack(CONTENT)
 
 
 def forged(t2_model, folder, change=lambda card: card, *, card=None, learned=None):
-    """Write a model with another card or other parts, and a checksum that fits them; return its path."""
+    """Write a model with another card or other parts; return its path."""
     members = unpack(model_bytes(t2_model.card, to_parts(t2_model.detector)))
     members["model.json"] = card or json.dumps(change(json.loads(members["model.json"]))).encode()
     members["learned.json"] = learned or members["learned.json"]
@@ -186,9 +189,7 @@ def test_a_compressed_part_is_not_unpacked(method):
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr(zipfile.ZipInfo("model.json"), b"{}")
         archive.writestr("arrays.safetensors", bytes(2**20), method)
-        archive.comment = bytes(64)
-    before = buffer.getvalue()[:-64]
-    content = before + hashlib.sha256(before).hexdigest().encode()
+    content = buffer.getvalue()
     if method == zipfile.ZIP_STORED:
         assert len(unpack(content)) == 2
         return

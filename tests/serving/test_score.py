@@ -82,6 +82,12 @@ def test_several_files_and_parquet(tsadbench, plant, model_file, tmp_path):
     assert stored["time"].dt.strftime("%Y-%m-%dT%H:%M:%S").tolist() == table["time"].tolist()
 
 
+def test_files_with_and_without_times_are_refused_before_anything_is_written(tsadbench, plant, model_file, tmp_path):
+    (tmp_path / "rows.pkl").write_bytes(pickle.dumps(np.ones((5, 2))))
+    found = tsadbench("score", model_file, plant / "run.csv", tmp_path / "rows.pkl")
+    assert (found.code, found.out, "time" in found.err.splitlines()[-1]) == (2, "", True)
+
+
 def test_a_file_of_another_form(tsadbench, plant, model_file, t2_model, tmp_path):
     """Parquet, arrays without names, and CSV that options describe."""
     table = pd.read_csv(plant / "run.csv", sep=";", decimal=",").drop(columns=["operator", "fault"])

@@ -144,16 +144,6 @@ class TestContractWithReason(DetectorContract):
     expected_failures = {"fault": "it is upside down"}  # noqa: RUF012
 
 
-def test_the_command_line_lists_all_checks_and_exits_0_if_all_pass(tsadbench):
-    done = tsadbench("check", "tests.helpers.tiny:Distance[power=3]")
-    assert done.code == 0
-    skipped = ["borders", "seed", "scoring-parameters"]
-    assert f"{len(all_checks()) - len(skipped)} pass, {len(skipped)} skip" in done.out
-    for check in all_checks():
-        assert f" {check.id} " in done.out
-        assert check.sentence in done.out
-
-
 def test_expected_failures_do_not_fail_the_command_line(tsadbench):
     done = tsadbench("check", "tests.helpers.tiny:Largest", "--only", "other-data")
     assert (done.code, "expected-failure" in done.out) == (0, True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import tomllib
 
 import numpy as np
@@ -10,7 +9,6 @@ import pandas as pd
 
 import tsadbench
 from tests.helpers.plans import make_plan
-from tsadbench.execution.store import Store
 from tsadbench.tuning.study import label_at, write_tuned
 from tsadbench.tuning.task import Settings, make_task
 
@@ -40,18 +38,6 @@ def test_the_file_holds_a_plan_and_its_provenance(task, tmp_path):
         "states": {"complete": 2, "pruned": 1, "timeout": 1, "interrupted": 1},
     }  # fmt: skip
     assert content["tuned"].items() >= expected.items()
-
-
-def test_records_made_with_it_carry_its_hash_and_the_studys_provenance(tsadbench, task, tmp_path):
-    plan = make_plan(["t2-q"], dataset="pumploop", seeds=1, floors=False)
-    file = write_tuned(make_task(plan, Settings()), POINTS, tmp_path)
-    done = tsadbench("run", "--config", file, "--no-floors", "--out", tmp_path / "runs")
-    assert done.code == 0, done.err
-    (record,) = Store.open(tmp_path / "runs").records()
-    assert record.label == LABEL
-    assert record.manifest["config_hash"] == hashlib.sha256(file.read_bytes()).hexdigest()
-    assert record.manifest["tuning"] == tomllib.loads(file.read_text())["tuned"]
-    assert record.manifest["tuning"]["study"] == "t2-q-pumploop-injection"
 
 
 def test_the_data_sets_own_prior_is_not_part_of_the_label():

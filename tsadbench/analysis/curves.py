@@ -13,11 +13,10 @@ import numpy as np
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_curve
 
 from tsadbench.base.scores import flagged_rows, worst_case
-from tsadbench.errors import UsageError
 from tsadbench.results.trial_result import TrialResult
 from tsadbench.utils.arrays import BoolArray, FloatArray, mean_defined
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.parameters import nearest
+from tsadbench.utils.parameters import require_known
 
 CurveKind: TypeAlias = Literal["roc", "precision_recall"]
 
@@ -80,8 +79,7 @@ def fits_of(result: TrialResult, split: str) -> list[FitRows]:
     Raises a UsageError if the data set has no such split.
     """
     splits = result.data.labels.splits
-    if split not in splits:
-        raise UsageError(f"data set {result.record.dataset!r} has no split {split!r}{nearest(split, splits)}")
+    require_known([split], splits, f"data set {result.record.dataset!r} has no split")
     recordings = [result.recordings[name] for name in splits[split] if name in result.recordings]
     found = []
     for episode, of_fit in grouped(recordings, lambda scored: scored.episode).items():

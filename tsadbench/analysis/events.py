@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tsadbench.results.trial_result import ScoredRecording
-from tsadbench.utils.arrays import BoolArray, Float32Array, FloatArray, IntArray, mask_runs
+from tsadbench.utils.arrays import Float32Array, FloatArray, mask_runs
 
 
 class Event(NamedTuple):
@@ -68,7 +68,7 @@ def recording_events(scored: ScoredRecording, look_ahead: int = 0) -> list[Event
 
 
 def summed_contributions(contributions: Float32Array) -> FloatArray:
-    """Return each sensor's sum over [n_rows, n_sensors] contributions, NaN counted as zero."""
+    """Return each sensor's sum over [n_rows, n_sensors] contributions; NaN counts as zero, infinity as the largest."""
     summed: FloatArray = np.nan_to_num(contributions).sum(axis=0, dtype=np.float64)
     return summed
 
@@ -84,8 +84,3 @@ def row_seconds(time: FloatArray | None) -> float | None:
     steps = np.diff(time)
     median = float(np.median(steps))
     return median if median > 0 and not (steps < 0).any() else None
-
-
-def runs(mask: BoolArray) -> IntArray:
-    """Return the runs of True, [n_runs, 2]: first row, and the row after the last."""
-    return np.array(mask_runs(mask), dtype=np.int64).reshape(-1, 2)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import ast
-from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from tsadbench._lazy import lazy
 
 if TYPE_CHECKING:
     from tsadbench._version import __version__
@@ -37,7 +36,17 @@ if TYPE_CHECKING:
     from tsadbench.leaderboard.checks import read_reports
     from tsadbench.leaderboard.regression import check_table, run_again, to_junit, to_markdown
     from tsadbench.leaderboard.render import Form, Table, number, print_tables, table_lines
-    from tsadbench.registry import Kind, Source, entries, know_protocol, load_protocol, locate, locate_entry, package_of
+    from tsadbench.registry import (
+        Kind,
+        Source,
+        defaults,
+        entries,
+        know_protocol,
+        load_protocol,
+        locate,
+        locate_entry,
+        package_of,
+    )
     from tsadbench.reporting.figures import explanation
     from tsadbench.reporting.figures.audit import draw_audit
     from tsadbench.reporting.figures.significance import draw, draw_ranking
@@ -49,29 +58,23 @@ if TYPE_CHECKING:
     from tsadbench.sandbox import BoxFailure, Construction, ask, asking, describe, seal_status
     from tsadbench.sandbox.server import default_server
     from tsadbench.serving import Model, fit_model, score_rows
+    from tsadbench.serving.fitting import write_model
     from tsadbench.serving.model import boxed_model
     from tsadbench.testing import CheckResult
     from tsadbench.tuning.study import best_and_defaults, label_at, n_counted, run_study, write_tuned
     from tsadbench.tuning.task import Settings, make_task
-    from tsadbench.utils.docstrings import method_notes, sections
+    from tsadbench.utils.docstrings import definitions, sections
     from tsadbench.utils.files import open_text, require_writable, write_file
-    from tsadbench.utils.parameters import Label, format_value, nearest, normal_label, parameters_of, parse_label
+    from tsadbench.utils.parameters import (
+        Label,
+        format_value,
+        nearest,
+        normal_label,
+        parameters_of,
+        parse_label,
+        require_known,
+    )
     from tsadbench.utils.progress import progress
     from tsadbench.utils.text import counted, first_of, one_line, printable
 
-
-# The imports above happen on first use (PEP 562): `tsadbench --help` must not wait for them.
-_MODULE_OF = {
-    one.name: str(node.module)
-    for node in ast.walk(ast.parse(Path(__file__).read_text(encoding="utf-8")))
-    if isinstance(node, ast.ImportFrom) and str(node.module).startswith("tsadbench.")
-    for one in node.names
-}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(_MODULE_OF[name]), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy(__name__, __file__)  # the imports above happen on first use

@@ -21,7 +21,7 @@ from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.table import DIAGNOSTICS
 from tsadbench.results.judging import judge_outdated
 from tsadbench.utils.files import LEADERBOARDS, require_writable
-from tsadbench.utils.parameters import nearest
+from tsadbench.utils.parameters import require_known
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -119,8 +119,7 @@ def load_board(
         If there is no run store, it cannot be read, or it holds no trial of a data set, protocol or split.
     """
     diagnostics = one_or_several(diagnostics)
-    for name in {*diagnostics} - {*DIAGNOSTICS, "all"}:
-        raise UsageError(f"there is no group {name!r}{nearest(name, [*DIAGNOSTICS, 'all'])}", field="diagnostics")
+    require_known(diagnostics, [*DIAGNOSTICS, "all"], "there is no group", "diagnostics")
     groups = [*DIAGNOSTICS] if "all" in diagnostics else [*diagnostics]
     with about("runs"):
         store = Store.open(Path(os.path.expanduser(runs)))
@@ -128,8 +127,7 @@ def load_board(
     names, load = loader(one_or_several(dataset), None if data is None else Path(os.path.expanduser(data)))
     for argument, chosen in (("dataset", names), ("protocol", one_or_several(protocol))):
         held = tuple(dict.fromkeys(str(getattr(record, argument)) for record in records))
-        if unknown := [name for name in chosen if name not in held]:
-            raise UsageError(f"{runs} has no trial of {unknown[0]!r}{nearest(unknown[0], held)}", field=argument)
+        require_known(chosen, held, f"{runs} has no trial of", argument)
         records = tuple(record for record in records if not chosen or getattr(record, argument) in chosen)
     judged, n_left = judge_outdated(records, store, load)
     if n_left:

@@ -15,7 +15,7 @@ from tsadbench.api.loading import one_or_several
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.datasets.loading import loader
 from tsadbench.datasets.shipped import find
-from tsadbench.errors import DataNotFoundError, MissingExtraError, UsageError, about
+from tsadbench.errors import DataNotFoundError, MissingExtraError, about
 from tsadbench.execution.plan import Plan, make_plans
 from tsadbench.execution.record import Record
 from tsadbench.execution.request import DEFAULT_PROTOCOL, DatasetSpec, DetectorSpec, RunRequest
@@ -26,6 +26,7 @@ from tsadbench.leaderboard.render import number
 from tsadbench.registry import defaults
 from tsadbench.results.shipped import require_shipped
 from tsadbench.sandbox import asking, describe
+from tsadbench.utils.parameters import require_known
 from tsadbench.utils.text import counted
 
 _DEFAULT_DATASET = "skab"
@@ -125,8 +126,7 @@ def run_request(
     ``rerun`` is as for `tsadbench.execution.runner.run_plan`; without ``keep``, the store is deleted with the board.
     """
     known = {*ALL_BUT_OK, "ok", *([NO_CONTRIBUTIONS] if request.contributions else [])}
-    if unknown := {*rerun} - known:
-        raise UsageError(f"expected some of {', '.join(sorted(known))}, found {', '.join(unknown)}", field="rerun")
+    require_known(rerun, known, "there is no status", "rerun")
     named = ", ".join(one.dataset.name if isinstance(one, LabelledDataset) else str(one) for one in request.datasets)
     with progress_bar(f"Reading {named}", shown=progress):  # may download files
         plans = make_plans(request)

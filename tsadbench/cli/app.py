@@ -43,22 +43,6 @@ _BROKEN_PIPE = 141
 _ABOUT = "Benchmark anomaly detectors for multivariate sensor series under a protocol that people can believe."
 
 
-class PluginCommand(TyperCommand):
-    """A placeholder for a plugin's command, so that neither --help nor other commands import the plugin."""
-
-    def load(self) -> Any:  # Typer's own classes, which differ by version
-        """Return the plugin's command.
-
-        Raises a PluginError if the plugin cannot be imported or is not a Typer app, or two packages claim the name.
-        """
-        app = api.locate_entry("commands", str(self.name)).load("commands")
-        if not isinstance(app, typer.Typer):
-            raise PluginError(f"command {self.name!r}: expected a typer.Typer, found {app!r}")
-        command = typer.main.get_command(app)
-        command.params = [one for one in command.params if one.name not in ("install_completion", "show_completion")]
-        return command
-
-
 class Group(TyperGroup):
     """A command group that turns exceptions into exit codes; errors name the wrong options."""
 
@@ -101,7 +85,7 @@ def _options(command: Any) -> dict[str, str]:
 
 
 class Commands(Group):
-    """The commands, and those of plugins."""
+    """The commands, and those of plugins, which are imported when they are called."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands, those of plugins last."""
@@ -111,16 +95,24 @@ class Commands(Group):
         """Return a command, or the placeholder of a plugin's command."""
         if command := super().get_command(ctx, cmd_name):
             return command
-        for entry in api.entries("commands"):
-            if entry.name == cmd_name:
-                about = f"Added by {entry.value.partition('.')[0]}."
-                return PluginCommand(cmd_name, short_help=about, rich_help_panel="Plugins")
-        return None
+        about = [f"Added by {one.value.partition('.')[0]}." for one in api.entries("commands") if one.name == cmd_name]
+        return TyperCommand(cmd_name, short_help=about[0], rich_help_panel="Plugins") if about else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the called command; import it now if it is a plugin's."""
+        """Return the called command.
+
+        Raises a PluginError if a plugin cannot be imported or is not a Typer app, or two packages claim the name.
+        """
         name, command, rest = super().resolve_command(ctx, args)
-        return name, command.load() if isinstance(command, PluginCommand) else command, rest
+        if command is not None and name not in self.commands:
+            loaded = api.locate_entry("commands", str(name)).load("commands")
+            if not isinstance(loaded, typer.Typer):
+                raise PluginError(f"command {name!r}: expected a typer.Typer, found {loaded!r}")
+            command = typer.main.get_command(loaded)
+            command.params = [
+                one for one in command.params if one.name not in ("install_completion", "show_completion")
+            ]
+        return name, command, rest
 
 
 app = typer.Typer(

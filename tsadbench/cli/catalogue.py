@@ -90,7 +90,7 @@ def _detector(name: str) -> str:
         "Parameters": _parameters(detector.parameters),
         "Note": detector.note,
         "Variants that runs add": ", ".join(str(api.Label(name, one)) for one in detector.floor_variants),
-        **api.method_notes(detector.doc),
+        **api.definitions(sections.get("Notes", "")),
         "Paper": traits.paper,
         "References": sections.get("References", ""),
         "Traits": "\n".join(

@@ -43,6 +43,8 @@ def check(
         _show(detector, results)
     if place is not None:
         output.say([f"the report is kept; show it:  tsadbench runs show {place}"])
+    elif not only:
+        output.say([f"the report is not kept: {_RUNS} is no run store; name one with --out"])
     if not all(result.good for result in results):
         raise typer.Exit(1)
 

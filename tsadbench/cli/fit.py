@@ -36,20 +36,18 @@ def fit(
     detector fails.
     """
     with output.box_failures(detector or dataset), api.progress_bar(f"Fitting {detector or dataset}"):
-        model = api.fit_model(
-            detector,
-            dataset,
-            out,
-            protocol=protocol,
-            entity=entity,
-            settings=settings or (),
-            seed=seed,
+        request = api.RunRequest(
+            detectors=[detector or api.defaults("fit")[0]],
+            datasets=[dataset],
+            protocols=[protocol],
+            settings=settings or (),  # type: ignore[arg-type]  # the request parses texts
+            seeds=[seed],
             threads=threads,
             timeout=timeout,
-            memory_mib=memory,
-            listener=api.progress,
+            memory=memory,
         )
-    card, threshold, traits = model.card, model.card.threshold, model.detector.declared_traits()
+        card, traits, _ = api.write_model(request, out, entity)
+    threshold = card.threshold
     memory_rows = "all rows" if traits.memory is None else f"{traits.memory} rows"
     source = card.dataset if entity is None else f"{card.dataset}, {entity}"
     sensors = api.counted(len(card.sensors), "sensor")

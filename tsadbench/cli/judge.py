@@ -35,6 +35,8 @@ def judge(
     protocol's code has changed, `run`, `leaderboard` and `verify` do this automatically. Exit code 1 if a trial cannot
     be judged. --split and --format are for the tables of --protocol.
     """
+    if protocol is None and (split or form != "table"):
+        raise UsageError("there are no tables without --protocol", field="split" if split else "form")
     source = api.BankFolder(runs) if (runs / "registry.txt").is_file() else api.Store.open(runs)
     names, load = api.loader(dataset or (), data)
     label = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
@@ -12,33 +13,23 @@ from tsadbench import api
 _Offers = list[tuple[str, str]]
 
 
-def _registered(kind: api.Kind, incomplete: str) -> _Offers:
-    offers = [(entry.name, f"{entry.value} ({api.package_of(entry)})") for entry in api.entries(kind)]
-    return [offer for offer in offers if offer[0].startswith(incomplete)]
+def _registered(*kinds: api.Kind) -> Callable[[str], _Offers]:
+    """Return what completes registered names of these kinds; the shell itself completes paths."""
+
+    def offers(incomplete: str) -> _Offers:
+        found = [(one.name, f"{one.value} ({api.package_of(one)})") for kind in kinds for one in api.entries(kind)]
+        return [offer for offer in found if offer[0].startswith(incomplete)]
+
+    return offers
 
 
-def _detectors(incomplete: str) -> _Offers:
-    return _registered("detectors", incomplete)
-
-
-def protocols(incomplete: str) -> _Offers:
-    """Complete names of protocols."""
-    return _registered("protocols", incomplete)
-
-
-def datasets(incomplete: str) -> _Offers:
-    """Complete names of data sets; the shell itself completes paths."""
-    return _registered("datasets", incomplete)
+_detectors, protocols, datasets = _registered("detectors"), _registered("protocols"), _registered("datasets")
+names = _registered("detectors", "protocols", "datasets")
 
 
 def suites(incomplete: str) -> _Offers:
     """Complete the names of suites, each with its data sets."""
     return [(name, ", ".join(suite.datasets)) for name, suite in api.SUITES.items() if name.startswith(incomplete)]
-
-
-def names(incomplete: str) -> _Offers:
-    """Complete every registered name."""
-    return [*_detectors(incomplete), *protocols(incomplete), *datasets(incomplete)]
 
 
 _DETECTOR = "NAME, NAME[key=value,...], package.module:Class or path/file.py:Class"

@@ -104,8 +104,7 @@ def _chosen(
     store: api.Store, names: Sequence[str], labels: list[str] | None, statuses: list[str] | None
 ) -> list[api.Record]:
     """Return the trials that match everything given; a UsageError if a name matches none."""
-    for name in {*(statuses or ())} - {"ok", *api.ALL_BUT_OK}:
-        raise UsageError(f"there is no status {name!r}{api.nearest(name, ('ok', *api.ALL_BUT_OK))}", field="status")
+    api.require_known(statuses or (), ("ok", *api.ALL_BUT_OK), "there is no status", "status")
     readable = store.records()
     for name in names:
         if not name or not any(record.trial.startswith(name) for record in readable):

@@ -98,8 +98,13 @@ def score(
                         shown.insert(0, "file", _name(source))
                     yield shown
 
-        # Only streams are written while scoring: for files, an error leaves no partial table.
-        _write(answers() if files == ["-"] else list(answers()), out)
+        if files == ["-"]:
+            _write(answers(), out)
+        else:  # an error leaves no partial table
+            tables = list(answers())
+            if len({tuple(one) for one in tables}) > 1:
+                raise UsageError("some files have a time column, others do not; score them one by one")
+            _write(tables, out)
         if plot is not None:
             _draw(loaded, drawn, Path(files[0]).name, plot)
             output.say([plot])
@@ -170,21 +175,10 @@ def _alarms(answers: pd.DataFrame) -> list[str]:
     return lines
 
 
-def _alike(tables: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-    """Yield tables, which must have the same columns."""
-    columns: list[str] = []
-    for table in tables:
-        if columns and columns != [*table]:
-            raise UsageError("some files have a time column, others do not; score them one by one")
-        columns = [*table]
-        yield table
-
-
 def _write(tables: Iterable[pd.DataFrame], out: Path | None) -> None:
     """Write answers as they come; a Parquet file is written whole."""
     import pandas as pd
 
-    tables = _alike(tables)
     if out is not None and out.suffix == ".parquet":
         buffer = io.BytesIO()
         with api.extra("writing Parquet files", "parquet"):

@@ -23,12 +23,8 @@ from tsadbench.utils.progress import progress
 from tsadbench.utils.text import first_of, one_line
 
 # pandas' default texts for missing values.
-MISSING = frozenset(
-    (
-        "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
-        "NULL", "NaN", "None", "n/a", "nan", "null",
-    )
-)  # fmt: skip
+_TEXTS = "#N/A #NA -1.#IND -1.#QNAN -NaN -nan 1.#IND 1.#QNAN <NA> N/A NA NULL NaN None n/a nan null"
+MISSING = frozenset(["", "#N/A N/A", *_TEXTS.split()])
 SEARCHED_LINES = 10
 _MOST_ISSUES = 1_000  # of one file
 # Exact numbers, which are the default from pandas 3.1 on, where this option is deprecated.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tsadbench.errors import DataError, PluginError, UsageError, about
 from tsadbench.registry import entries, locate_entry
-from tsadbench.utils.parameters import nearest, parse_label, parse_value
+from tsadbench.utils.parameters import parse_label, parse_value, require_known
 
 if TYPE_CHECKING:
     from tsadbench.base.dataset import DataOptions, LabelledDataset, Loader
@@ -35,9 +35,8 @@ def load_dataset(name: str) -> Loader:
         return loader
     signature, values = inspect.signature(loader, eval_str=True), {}
     known = {one.name: one for one in signature.parameters.values() if one.kind == one.KEYWORD_ONLY}
+    require_known(label.arguments, known, f"data set {label.target!r} has no parameter")
     for key, text in label.arguments.items():
-        if key not in known:
-            raise UsageError(f"data set {label.target!r} has no parameter {key!r}{nearest(key, known)}")
         values[key] = parse_value(key, known[key].annotation, text, f"data set {label.target!r}")
     return partial(loader, **values)
 
@@ -115,6 +114,5 @@ SUITES: Mapping[str, Suite] = {name: Suite(name, **one) for name, one in _LISTED
 
 def suite_named(name: str) -> Suite:
     """Return the suite of this name; a UsageError if there is none."""
-    if name not in SUITES:
-        raise UsageError(f"there is no suite {name!r}{nearest(name, SUITES)}")
+    require_known([name], SUITES, "there is no suite")
     return SUITES[name]

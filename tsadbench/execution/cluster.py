@@ -80,7 +80,7 @@ class Cluster:
         import cloudpickle
 
         contender = trials[0].contender
-        resources = {"GPU": 1} if contender.device.startswith("cuda") else {}
+        resources = {"GPU": 1} if contender.construction.device.startswith("cuda") else {}
         if resources:
             workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
             if not any(worker["resources"].get("GPU") for worker in workers):

@@ -86,7 +86,7 @@ def manifest(
         **_decides(trial, plan),
         "rules": dict(source_of(type(plan.protocol)).modules),
         "labels_hash": plan.data.labels.content_hash,
-        "device": trial.contender.device,
+        "device": trial.contender.construction.device,
         "command": [*map(printable, (*map(os.path.basename, sys.argv[:1]), *map(without_folders, sys.argv[1:])))],
         "started": started.isoformat(timespec="seconds"),
         "ended": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -107,9 +107,8 @@ def library_versions(packages: frozenset[str], libraries: tuple[str, ...]) -> Ma
 
 
 def code_of(manifest: Mapping[str, JsonValue]) -> str:
-    """Return the digest of the code that made a record; older records store another hash."""
-    sources = {name: str(one) for name, one in _part(manifest, "sources").items()}
-    return digest_of(sources) if sources else str(manifest.get("code_hash"))
+    """Return the digest of the code that made a record."""
+    return digest_of({name: str(one) for name, one in _part(manifest, "sources").items()})
 
 
 def changes(record: Record, trial: Trial, plan: Plan) -> Iterator[str]:

@@ -26,7 +26,7 @@ from tsadbench.registry import floors, is_registered, load_protocol, locate
 from tsadbench.sandbox import Construction, Description, asking, describe, seal_status
 from tsadbench.sandbox.description import with_files_read
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.parameters import JsonValue, Label, changed_texts, nearest, parse_arguments, parse_label
+from tsadbench.utils.parameters import JsonValue, Label, changed_texts, parse_arguments, parse_label, require_known
 from tsadbench.utils.text import label_fault, name_fault, without_folders
 
 # Manifest entries about the request; no identity covers them.
@@ -48,21 +48,10 @@ class Contender:
         """The name with the parameters that differ from their defaults."""
         return str(Label(self.name, self.description.changed))
 
-    @cached_property
-    def fit_label(self) -> str:
-        """The label without parameters that training does not depend on: equal for contenders that share a fit."""
-        scoring = self.traits.scoring_parameters
-        return str(Label(self.name, {key: one for key, one in self.description.changed.items() if key not in scoring}))
-
     @property
     def traits(self) -> Traits:
         """Its traits with these parameters."""
         return self.description.declared
-
-    @property
-    def device(self) -> str:
-        """The device that it requests."""
-        return str(self.construction.given.get("device", "cpu"))
 
     @property
     def prior_hashes(self) -> dict[str, str]:
@@ -91,8 +80,9 @@ def shared_fits(trials: Iterable[Trial]) -> list[tuple[Trial, ...]]:
 
     def fit(one: Trial) -> tuple[object, ...]:
         of = one.contender
-        label = of.label if of.traits.adaptive else of.fit_label  # what adapts is scored once
-        return of.construction.source, label, str(of.prior_hashes), one.seed, one.threads
+        ignored = () if of.traits.adaptive else of.traits.scoring_parameters  # what adapts is scored once
+        kept = {key: text for key, text in of.description.changed.items() if key not in ignored}
+        return of.construction.source, of.name, str(kept), str(of.prior_hashes), one.seed, one.threads
 
     return list(grouped(trials, fit).values())
 
@@ -162,9 +152,7 @@ def make_plans(request: RunRequest, *, judged: bool = True) -> tuple[Plan, ...]:
             detectors = [_resolved(detector, request.settings) for detector in (*request.detectors, *added)]
         protocols = _protocols(request)
         known = tuple(dict.fromkeys([*(one.source.target for one in detectors), *protocols]))
-        for name in (path.rpartition(".")[0] for path in request.settings):
-            if name not in known:
-                raise UsageError(f"this run has no {name!r}{nearest(name, known)}", field="settings")
+        require_known((path.rpartition(".")[0] for path in request.settings), known, "this run has no", "settings")
         datasets = _loaded(request, judged=judged)
         plans = []
         for dataset, data in datasets:
@@ -347,9 +335,7 @@ def _loaded(request: RunRequest, *, judged: bool) -> list[tuple[str, LabelledDat
         for called, data in loaded if judged else ():
             _require_judgeable(data, called)
     splits = tuple(dict.fromkeys(split for _, data in loaded for split in data.dataset.splits))
-    for split in request.splits:
-        if split not in splits:
-            raise UsageError(f"there is no split {split!r}{nearest(split, splits)}", field="splits")
+    require_known(request.splits, splits, "there is no split", "splits")
     return loaded
 
 

@@ -281,7 +281,7 @@ def requested(file: Path | None, options: Mapping[str, Any]) -> RunRequest:
         own = {"suite": None, **own}
     what = "the configuration", "docs/configuration.md shows one"
     found, _, issues = read_toml(file, RunRequest, *what, {_OPTIONS: own})
-    if issues or found is None:
+    if found is None:
         raise UsageError(listed(f"configuration {file}", issues))
     sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
     return found.model_copy(update={**own, "settings": found.settings | given.settings, "config_hash": sha256})

@@ -33,7 +33,7 @@ from typing import IO, Any
 import numpy as np
 import psutil
 from numpy.lib import format as npy
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import TypeAdapter
 from pydantic.dataclasses import dataclass
 
 from tsadbench.errors import BrokenTrialError, BrokenTrialWarning, StoreError, UsageError
@@ -42,7 +42,7 @@ from tsadbench.execution.record import SCHEMA, Record
 from tsadbench.execution.trial import Outcome
 from tsadbench.utils.arrays import Float32Array, FloatArray
 from tsadbench.utils.files import UNFINISHED, open_regular, replacing, require_own_folder
-from tsadbench.utils.text import label_fault, name_fault, one_line, printable
+from tsadbench.utils.text import label_fault, one_line, printable
 
 CHECKS = "checks"
 _MARKER = "store.json"
@@ -53,26 +53,14 @@ _MOST_RECORD_BYTES, _MOST_LOG_BYTES, _MOST_ARRAY_BYTES = 2**24, 2**26, 2**31
 _LONGEST_HEADER = 1000
 
 
-@dataclass(frozen=True, config=ConfigDict(extra="ignore"))
+@dataclass(frozen=True)
 class About:
-    """What a store knows about its runs.
+    """What a store knows about its runs."""
 
-    Parameters
-    ----------
-    schema
-        The version of the layout.
-    planned
-        The newest planned trial for each description (detector, seed, data set, protocol).
-    against
-        The protocol whose shipped leaderboard was shown with the trials, by data set.
-    sessions
-        Number of independent sessions, by data set and split.
-    """
-
-    schema: int
-    planned: dict[str, str] = field(default_factory=dict)
-    against: dict[str, str] = field(default_factory=dict)
-    sessions: dict[str, dict[str, int]] = field(default_factory=dict)
+    schema: int  # the version of the layout
+    planned: dict[str, str] = field(default_factory=dict)  # description of a trial -> the newest planned one
+    against: dict[str, str] = field(default_factory=dict)  # data set -> protocol of the shipped table shown with it
+    sessions: dict[str, dict[str, int]] = field(default_factory=dict)  # data set -> split -> independent sessions
 
 
 class Store:
@@ -164,7 +152,7 @@ class Store:
 
     def record(self, trial: str) -> Record:
         """Return a trial's record; a BrokenTrialError if there is none, or it cannot be read."""
-        file = self.path / _RECORDS / f"{trial}.json"
+        file = self._record_file(trial)
         try:
             with open_regular(file, _MOST_RECORD_BYTES) as stream:
                 record = Record.from_json(stream.read(), str(file))
@@ -270,8 +258,6 @@ class Store:
         return arrays
 
     def _record_file(self, trial: str) -> Path:
-        if fault := name_fault(trial):
-            raise StoreError(f"{trial[:100]!r} cannot be the name of a trial: {fault}")
         return self.path / _RECORDS / f"{trial}.json"
 
     def _arrays_file(self, record: Record, folder: str) -> Path:

@@ -23,7 +23,7 @@ from tsadbench.leaderboard.render import Form, Table, csv_text, json_text, print
 from tsadbench.leaderboard.table import Note, in_sight, notes_on, shown
 from tsadbench.utils.files import LEADERBOARDS, write_file
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.parameters import nearest, normal_label
+from tsadbench.utils.parameters import normal_label, require_known
 from tsadbench.utils.text import counted, first_of, name_fault
 
 ABOUT = "Detectors report the scores that set thresholds. Columns and remarks: docs/reading-a-table.md"
@@ -82,8 +82,7 @@ class Leaderboard:
     def chosen(self, detectors: Sequence[str]) -> Leaderboard:
         """Return the leaderboard with the rows of these labels and the best floor of each table; ranks stay."""
         labels, known = {normal_label(one) for one in detectors}, {*self.frame["detector"]}
-        for label in labels - known:
-            raise UsageError(f"there is no row {label!r}{nearest(label, known)}")
+        require_known(sorted(labels), known, "there is no row")
         best = self.frame[self.frame["sound"] & self.frame["floor"]].drop_duplicates(TABLE).index
         frame = self.frame[self.frame["detector"].isin(labels) | self.frame.index.isin(best)].reset_index(drop=True)
         return Leaderboard(self.trials.merge(frame[ROW], on=ROW), self.more, frame)
@@ -155,18 +154,18 @@ class Leaderboard:
         return json_text(rows=[_json_row(row, names, entities) for row in rows])
 
     def to_csv(self) -> str:
-        """Return the rows as CSV, full precision, empty where undefined; with several tables, rows name their table."""
-        names = _csv_columns(self.frame)
-        return csv_text(self.to_frame()[names if len(self.frames()) > 1 else names[3:]])
+        """Return the rows as CSV, full precision, empty where undefined."""
+        return csv_text(self.to_frame()[_csv_columns(self.frame)])
 
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame with one row per detector and split: the columns of the CSV, then those of tables.
 
-        Among these are ``rank``, ``to_floor`` (AUPRC less the best floor's), ``far``, ``remarks``, and the booleans
-        ``ok``, ``floor``, ``sound`` (it may be ranked) and ``above_floor``.
+        Among these are ``to_floor`` (AUPRC less the best floor's), ``far``, and the booleans ``ok``, ``sound`` (it may
+        be ranked) and ``above_floor``.
         """
         frame = self.frame.assign(
             seeds=self.frame["seeds"].map(len),
+            **{name: self.frame[name].astype("Int64") for name in _WHOLE},
             replay=["" if one is None else " ".join(one.marks) or "ok" for one in self.frame["replay"]],
             **{
                 name: [between.join(words or ()) for words in self.frame[name]]
@@ -227,10 +226,9 @@ class Leaderboard:
 def _csv_columns(frame: pd.DataFrame) -> list[str]:
     """Return the columns of the CSV in their order."""
     pairs = [f"{name}_{what}" for name in metric_names(frame) for what in ("mean", "std")]
-    first = ["dataset", "protocol", "split", "detector", "family", "seeds", "status", "coverage", "look_ahead"]
     return [
-        *first,
-        "below_floor",
+        *("dataset", "protocol", "split", "rank", "detector", "family", "floor", "remarks", "n_rows", "n_anomalous"),
+        *("seeds", "status", "coverage", "look_ahead", "below_floor"),
         *(name for name in pairs if not name.startswith(DIAGNOSTIC)),
         *("protocol_version", "seal", "replay", *(name for name in map(str, frame) if name.endswith("_entity_std"))),
         *("checked", "pretrained_on", *COST_COLUMNS, *(name for name in pairs if name.startswith(DIAGNOSTIC))),

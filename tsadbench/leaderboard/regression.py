@@ -16,14 +16,14 @@ import pandas as pd
 
 from tsadbench.datasets.loading import loader
 from tsadbench.errors import UsageError
-from tsadbench.execution.plan import Plan, make_plan
+from tsadbench.execution.plan import Plan
 from tsadbench.execution.record import RECORDS, Record, read_records
-from tsadbench.execution.request import RunRequest
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.frame import metric_names, rows, trials
 from tsadbench.leaderboard.render import Table, render
+from tsadbench.results.verification import plan_of
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.parameters import parse_label
+from tsadbench.utils.text import first_of
 
 ROW = ["dataset", "protocol", "split", "detector"]
 # Tolerance for deterministic detectors: another CPU's linear algebra may swap nearly equal scores (1e-5 on causrca).
@@ -116,22 +116,12 @@ def run_again(
 
 def _plans(baseline: Sequence[Record], dataset: str, seeds: int | None, directory: Path | None) -> Iterator[Plan]:
     """Yield plans of a table's trials: its rows may have run with different numbers of threads and seeds."""
-    first, protocol = baseline[0], parse_label(baseline[0].protocol)
+    first = baseline[0]
     of_row = grouped(baseline, lambda record: (record.label, record.threads))
     n_seeds = {row: 1 + max(record.seed for record in some) for row, some in of_row.items()}
     for (threads, n_of_rows), alike in sorted(grouped(of_row, lambda row: (row[1], n_seeds[row])).items()):
-        request = RunRequest(
-            detectors=[label for label, _ in alike],
-            datasets=[dataset],
-            protocols=[protocol.target],
-            settings={f"{protocol.target}.{key}": value for key, value in protocol.arguments.items()},
-            seeds=min(seeds or n_of_rows, n_of_rows),
-            threads=threads,
-            floors=False,
-            data=directory,
-            contributions=False,
-        )
-        plan = make_plan(request)
+        asked = {"seeds": min(seeds or n_of_rows, n_of_rows), "threads": threads, "data": directory}
+        plan = plan_of([label for label, _ in alike], dataset, first.protocol, **asked, contributions=False)
         here = f"{first.protocol} {plan.protocol.version}, version {plan.data.dataset.version} of the data"
         if (there := f"{first.rules}, version {first.dataset_version} of the data") != here:
             raise UsageError(
@@ -172,22 +162,17 @@ def to_junit(cells: pd.DataFrame) -> str:
 def check_table(file: Path, board: Leaderboard) -> tuple[list[str], int]:
     """Return how a table that `Leaderboard` wrote differs from a store's rows, and the number of cells compared.
 
-    A CSV of one table does not name it: the file is ``<data set>/<protocol>/<split>.csv``, or ``<split>.csv`` if the
-    store has one table of this split. A UsageError if the file cannot be read, or the store lacks its tables.
+    A UsageError if the file cannot be read, or the store lacks its tables.
     """
     try:
         found = _cells(file.read_text(encoding="utf-8"), file.suffix)
     except (OSError, ValueError, KeyError) as error:
         raise UsageError(f"--table {file}: expected CSV or Markdown (`leaderboard --format`): {error}") from error
     tables = found.index.unique("table")
-    if not any(tables):
-        of_split = [one for (*_, split), one in board.alone().items() if split == file.stem]
-        here = [one for one in of_split if [*one.frame[["dataset", "protocol"]].iloc[0]] == [*file.parts[-3:-1]]]
-        board = (here or of_split or [board])[0] if len(here or of_split) < 2 else board
     right = _cells(board.to_csv() if file.suffix == ".csv" else board.to_markdown(), file.suffix)
     right = right[right.index.get_level_values("table").isin(tables)]
     if right.empty:
-        raise UsageError(f"--table {file}: the store has no such table; name a CSV after its split, as overall.csv")
+        raise UsageError(f"--table {file}: the store has no table {first_of(tables, 3)}")
     both = pd.concat([found, right], axis=1, keys=["table", "store"])
     rows, columns = (both.isna().groupby(level=level).all() for level in (["table", "detector", "copy"], "column"))
     faults = [f"row {row[1]}: missing in the {side}" for side in rows for row in rows.index[rows[side]]]
@@ -206,7 +191,7 @@ def _cells(text: str, form: str) -> Any:
     options: dict[str, Any] = {"dtype": str, "keep_default_na": False}
     if form == ".csv":
         frame = pd.read_csv(io.StringIO(text), **options)
-        keys = [name for name in ("dataset", "protocol", "split") if name in frame]
+        keys = ["dataset", "protocol", "split"]
         frame = frame.assign(table=[", ".join(key) for key in frame[keys].to_numpy()]).drop(columns=keys)
     else:
         options |= {"sep": r"\s*(?<!\\)\|\s*", "engine": "python", "quoting": 3}

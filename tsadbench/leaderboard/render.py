@@ -128,7 +128,7 @@ def inert(value: object) -> object:
 
 def csv_text(frame: pd.DataFrame) -> str:
     """Return a data frame as CSV in full precision, with texts that cannot act as formulas (`inert`)."""
-    return frame.map(inert).rename(columns=inert).to_csv(index=False, lineterminator="\n")
+    return frame.astype(object).map(inert).rename(columns=inert).to_csv(index=False, lineterminator="\n")
 
 
 def json_text(**content: object) -> str:

@@ -19,7 +19,7 @@ from tsadbench.leaderboard.frame import DIAGNOSTIC, metric_names, places
 from tsadbench.leaderboard.render import Table, number
 from tsadbench.registry import load_protocol
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.parameters import nearest
+from tsadbench.utils.parameters import require_known
 from tsadbench.utils.text import counted, first_of
 
 LEAST_FOR_TESTS = 6  # with fewer units, no p-value is below .05: 2 / 2^5 = .0625
@@ -100,9 +100,7 @@ def _keys(columns: Sequence[str], titles: Mapping[str, str]) -> list[str]:
     """Return the keys of the requested columns, named by header or key, after "detector"; [] if none is requested."""
     known = {_plain(text): name for name in titles for text in (name, name.removeprefix(DIAGNOSTIC), titles[name])}
     names = [_plain(part) for text in columns for part in text.split(",") if part.strip()]
-    for name in names:
-        if name not in known:
-            raise UsageError(f"there is no column {name!r}{nearest(name, known)}")
+    require_known(names, known, "there is no column")
     return ["detector", *dict.fromkeys(known[name] for name in names)] if names else []
 
 
@@ -270,8 +268,6 @@ def _mixtures(records: Sequence[Record]) -> Iterator[str]:
     codes = {(record.label, code_of(record.manifest)) for record in records}
     if len(codes) > len({label for label, _ in codes}):
         yield "seeds of one row were made with different versions of its detector's code"
-    if older := sum("sources" not in record.manifest for record in records):
-        yield f"{'these rows' if older == len(records) else 'some of these rows'} were made by older code"
     found = [one if isinstance(one := record.manifest.get("versions"), dict) else {} for record in records]
     versions = {(name, str(version)) for one in found for name, version in one.items()}
     same = {

@@ -16,7 +16,7 @@ from tsadbench.analysis.significance.compare import compare
 from tsadbench.analysis.significance.rank import rank
 from tsadbench.analysis.stored import all_records, select
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.errors import MissingExtraError, TsadbenchError, UsageError
+from tsadbench.errors import TsadbenchError, UsageError
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
@@ -29,7 +29,7 @@ from tsadbench.results.trial_result import TrialResult
 from tsadbench.utils.extras import extra
 from tsadbench.utils.files import write_file
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.parameters import nearest, normal_label
+from tsadbench.utils.parameters import normal_label, require_known
 from tsadbench.utils.progress import progress
 
 # Number of detectors with curves and recordings by default: the number of colours in a figure.
@@ -62,8 +62,7 @@ def write_report(
     records, _ = judge_outdated([x for x in held if not datasets or x.dataset in datasets], store, load)
     known = dict.fromkeys(record.label for record in records)
     named = [normal_label(one, known) for one in labels]
-    if unknown := [label for label in named if label not in known]:
-        raise UsageError(f"the store has no detector {unknown[0]!r}{nearest(unknown[0], known)}")
+    require_known(named, known, "the store has no detector")
     every = Leaderboard.of_store(store, records).alone()
     tables = grouped(every, lambda key: key[:2])
     boards = []
@@ -144,8 +143,6 @@ def _from_scores(
         of_data = split if split in data.dataset.splits else None
         here = select(store, dataset=data, protocol=first.protocol, detectors=chosen, split=of_data)
         results = here.results(data)
-    except MissingExtraError:
-        raise
     except TsadbenchError as error:
         return {"missing": str(error)}
     shown = {result.record.label: result for result in reversed(results)}
@@ -171,8 +168,6 @@ def _compared(
             comparison_figure(found, ax)
             if ax.get_legend_handles_labels()[0]:
                 ax.figure.legend(loc="outside lower left", ncols=3)
-    except MissingExtraError:
-        raise
     except TsadbenchError as error:
         return {"missing": str(error)}
     said = found.conclusions
@@ -213,10 +208,10 @@ def _ranks(store: Store) -> tuple[str, Markup] | None:
         (found, *_) = rank([store.path]).over_all
     except (TsadbenchError, ValueError):
         return None
-    frame = found.frame.dropna(subset="rank").head(60)
+    frame = found.to_frame().dropna(subset="rank").head(60)
     with panel("ranks", 5.2, 1.0 + 0.19 * len(frame)) as (ax, svg):
         figures.mean_ranks(frame, ax)
-    return found.title, svg[0]
+    return found.frames[0].title, svg[0]
 
 
 def _manifest(record: Record) -> tuple[str, str]:

@@ -12,14 +12,14 @@ import numpy as np
 from tsadbench.base.dataset import LabelledDataset, Labels
 from tsadbench.base.protocol import Episode, Protocol, Scored, SplitJudgement
 from tsadbench.base.recording import Recording
-from tsadbench.errors import BrokenTrialError, DataError, StoreError, UsageError
+from tsadbench.errors import BrokenTrialError, DataError, StoreError
 from tsadbench.execution.judging import contribution_name, contribution_shapes, score_shapes, scored_episodes
 from tsadbench.execution.plan import make_protocol
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
 from tsadbench.results.admission import known_detector
 from tsadbench.utils.arrays import BoolArray, Float32Array, FloatArray
-from tsadbench.utils.parameters import nearest, parse_label
+from tsadbench.utils.parameters import parse_label, require_known
 
 # The spread of larger scores overflows, which breaks thresholds and histograms.
 _LARGEST_SCORE = 1e300
@@ -112,9 +112,7 @@ class TrialResult:
 
     def recording(self, name: str) -> ScoredRecording:
         """Return a test recording by its id; a UsageError if the protocol does not score it."""
-        if name not in self.recordings:
-            hint = nearest(name, self.recordings)
-            raise UsageError(f"data set {self.record.dataset!r} has no test recording {name!r}{hint}")
+        require_known([name], self.recordings, f"data set {self.record.dataset!r} has no test recording")
         return self.recordings[name]
 
     def judge(self, groups: Mapping[str, Sequence[str]]) -> Mapping[str, SplitJudgement]:

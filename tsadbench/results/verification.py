@@ -20,7 +20,7 @@ from tsadbench.execution.identity import changes, code_of, scoring_identity, tri
 from tsadbench.execution.judging import contribution_shapes, score_shapes
 from tsadbench.execution.plan import Contender, Plan, Trial, contender_from_label, make_plan
 from tsadbench.execution.record import Record
-from tsadbench.execution.request import RunRequest
+from tsadbench.execution.request import DatasetSpec, RunRequest
 from tsadbench.execution.store import Store
 from tsadbench.execution.trial import run_trials
 from tsadbench.results.admission import refusal
@@ -175,24 +175,20 @@ def _planned(record: Record, data: LabelledDataset, named: Collection[str], **as
     """Return the trial that a record's label names, and its plan; a UsageError if it may not be loaded."""
     if refused := refusal(record, named):
         raise UsageError(f"trial {record.trial} ({record.label}): {refused}: a store can name any code")
-    protocol = parse_label(record.protocol)
-    plan = make_plan(
-        RunRequest(
-            detectors=[record.label],
-            datasets=[data],
-            protocols=[protocol.target],
-            settings={f"{protocol.target}.{key}": value for key, value in protocol.arguments.items()},
-            seeds=1,
-            threads=record.threads,
-            floors=False,
-            **asked,
-        )
-    )
+    plan = plan_of([record.label], data, record.protocol, seeds=1, threads=record.threads, **asked)
     (trial,) = plan.trials
     traits = trial.contender.traits
     if record.seed != trial.seed and not (traits.stochastic or traits.adaptive):
         raise UsageError(f"{record.label} is deterministic and has no seed {record.seed}")
     return replace(trial, seed=record.seed), plan
+
+
+def plan_of(detectors: Sequence[str], dataset: DatasetSpec, protocol: str, **asked: Any) -> Plan:
+    """Return the plan of detectors, without floors, on a data set under the protocol of a label."""
+    label = parse_label(protocol)
+    settings = {f"{label.target}.{key}": value for key, value in label.arguments.items()}
+    asked |= {"detectors": [*detectors], "datasets": [dataset], "protocols": [label.target], "settings": settings}
+    return make_plan(RunRequest(**asked, floors=False))
 
 
 def _repeated(record: Record, store: Store, trial: Trial, plan: Plan, tolerance: float) -> Finding:

@@ -97,7 +97,7 @@ class Box(contextlib.AbstractContextManager["Box"]):
         self._seconds = self._cpu_seconds = 0.0  # of the last request
         self._limits = limits or Limits()
         self._log: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the box
-        modules, gpu = construction.source.modules, construction.on_gpu
+        modules, gpu = construction.source.modules, construction.device != "cpu"
         walls = plan_walls(import_path(), forbidden=forbidden, modules=modules, gpu=gpu)
         self.may_fork = sys.platform == "linux" and threads == 1 and not gpu
         self._process: Process = (server or default_server()).start(self._log.fileno(), walls, threads)

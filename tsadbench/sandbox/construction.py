@@ -46,9 +46,9 @@ class Construction:
         return {**self.texts, **self.arguments}
 
     @property
-    def on_gpu(self) -> bool:
-        """Whether it requests a device other than the CPU."""
-        return str(self.given.get("device", "cpu")) != "cpu"
+    def device(self) -> str:
+        """The device that it requests."""
+        return str(self.given.get("device", "cpu"))
 
     def values(self, detector: type[Detector]) -> dict[str, object]:
         """Return the constructor's arguments; errors as for `parse_arguments`."""

@@ -115,7 +115,7 @@ def describe(
     if source.imported:
         return described(*asked)
     # Descriptions with a GPU are not cached, because the machine's GPUs may change.
-    file = None if isinstance(what, Construction) and what.on_gpu else _file(source, asked)
+    file = None if isinstance(what, Construction) and what.device != "cpu" else _file(source, asked)
     found = _remembered(file)
     if found is None:
         default_server().preload(_imports(source))
@@ -170,7 +170,7 @@ def ask(
     construction = what if isinstance(what, Construction) else Construction(what)
     source = construction.source
     with asking() as boxes:
-        who = source.owner, tuple(name.partition(".")[0] for name in source.modules), construction.on_gpu
+        who = source.owner, tuple(name.partition(".")[0] for name in source.modules), construction.device != "cpu"
         if who not in boxes:
             boxes[who] = Box(construction, construct=False)
         try:

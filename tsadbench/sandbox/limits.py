@@ -50,7 +50,7 @@ class Interrupted(BaseException):
 
 @dataclass(slots=True)
 class Limits:
-    """The limits of one trial; its clock starts with its first box.
+    """The limits of one trial; its clock starts with its first box, which sets ``start``.
 
     ``timeout`` are seconds for the whole trial, ``memory_mib`` the resident size of all processes of a box (None: no
     limit). Setting ``stop`` ends the trial. ``sealed_only`` fails the trial if the kernel does not seal its box.
@@ -60,13 +60,7 @@ class Limits:
     memory_mib: float | None = None
     stop: threading.Event = field(default_factory=threading.Event)
     sealed_only: bool = False
-    _start: float | None = None
-
-    @property
-    def over_time(self) -> bool:
-        """Whether the trial's time is up. The first look starts the clock."""
-        self._start = self._start or time.monotonic()
-        return self.timeout is not None and time.monotonic() - self._start > self.timeout
+    start: float | None = None
 
 
 class Watch:
@@ -101,7 +95,8 @@ class Watch:
         self._next = now + _POLL_SECONDS
         if self._limits.stop.is_set():
             raise Interrupted
-        if self._limits.over_time:
+        self._limits.start = self._limits.start or now
+        if self._limits.timeout is not None and now - self._limits.start > self._limits.timeout:
             raise BoxFailure("timeout", f"not finished after {self._limits.timeout:g} s (--timeout)")
         if os.fstat(self._log.fileno()).st_size > MAX_LOG_BYTES:
             raise BoxFailure("error", f"it wrote more than {MAX_LOG_BYTES // 2**20} MiB to its log")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from tsadbench.base.detector import Traits
 from tsadbench.base.protocol import Episode, Scored
 from tsadbench.base.scores import difference
 from tsadbench.base.serialization import safetensors_package
@@ -13,11 +14,11 @@ from tsadbench.errors import ModelFileError, UsageError
 from tsadbench.execution.identity import manifest
 from tsadbench.execution.plan import Plan, make_plan
 from tsadbench.execution.request import DatasetSpec, DetectorSpec, RunRequest
-from tsadbench.registry import defaults
-from tsadbench.sandbox import Box, Limits
-from tsadbench.serving.model import MAGIC, Model, ModelCard, from_bytes, model_bytes
+from tsadbench.registry import Source, defaults
+from tsadbench.sandbox import Box, BoxFailure, Limits
+from tsadbench.serving.model import MAGIC, Model, ModelCard, boxed, load_model, model_bytes
 from tsadbench.utils.files import require_writable, write_file
-from tsadbench.utils.progress import Listener
+from tsadbench.utils.progress import progress
 from tsadbench.utils.text import counted
 
 # Number of training rows on which the restored detector must score like the fitted one.
@@ -36,9 +37,8 @@ def fit_model(
     threads: int = 1,
     timeout: float | None = None,
     memory_mib: float | None = None,
-    listener: Listener | None = None,
 ) -> Model:
-    """Fit a detector in a box, write a model file, and return the model as read from it.
+    """Fit a detector in a box, write a model file, and restore it in this process, as `load_model` does.
 
     The fit and the threshold are those of `tsadbench run` with the same seed.
 
@@ -51,8 +51,6 @@ def fit_model(
         The file to write; required.
     entity, seed
         The entity to model, if the protocol fits one model per entity; the seed of a stochastic detector.
-    listener
-        Receives the detector's progress reports.
 
     Raises
     ------
@@ -61,11 +59,6 @@ def fit_model(
     """
     if dataset is None or out is None:
         raise UsageError("fit_model needs a data set and a file to write: fit_model(dataset=..., out=...)")
-    safetensors_package()
-    out = Path(out)
-    require_writable(out)
-    if out.is_file() and out.stat().st_size and not out.read_bytes().startswith(MAGIC):
-        raise UsageError(f"{out}: exists and is not a model; remove it, or choose another file to write")
     request = RunRequest(
         detectors=[defaults("fit")[0] if detector is None else detector],
         datasets=[dataset],
@@ -73,18 +66,27 @@ def fit_model(
         seeds=[seed],
         threads=threads,
         settings=settings,  # type: ignore[arg-type]  # the request parses texts
-        floors=False,
         timeout=timeout,
         memory=memory_mib,
     )
-    plan = make_plan(request, judged=False)
+    _, _, source = write_model(request, Path(out), entity)
+    return load_model(out, detector=source.target)  # the card names a detector's file without its folder
+
+
+def write_model(request: RunRequest, out: Path, entity: str | None = None) -> tuple[ModelCard, Traits, Source]:
+    """Fit the only detector of a request and write a model file, as `fit_model`; all of its code runs in boxes."""
+    safetensors_package()
+    require_writable(out)
+    if out.is_file() and out.stat().st_size and not out.read_bytes().startswith(MAGIC):
+        raise UsageError(f"{out}: exists and is not a model; remove it, or choose another file to write")
+    plan = make_plan(request.model_copy(update={"floors": False}), judged=False)
     data, (trial,) = plan.data.dataset, plan.trials
-    construction = trial.contender.seeded(trial.seed)
+    construction, label = trial.contender.seeded(trial.seed), trial.contender.label
     episode = _episode(plan, entity)
     compared = episode.train[0].rows(0, min(_COMPARED_ROWS, episode.train[0].n_rows))
     started = datetime.now(UTC)
     limits, forbidden = Limits(plan.timeout, plan.memory_mib), () if data.folder is None else (data.folder,)
-    with Box(construction, threads=threads, limits=limits, listener=listener, forbidden=forbidden) as box:
+    with Box(construction, threads=trial.threads, limits=limits, listener=progress, forbidden=forbidden) as box:
         box.fit(episode.train)
         train = box.training_scores()
         calibration = tuple(box.score(recording) for recording in episode.calibration)
@@ -95,7 +97,7 @@ def fit_model(
     made = manifest(trial, plan, started) | ({} if entity is None else {"entity": entity})
     card = ModelCard(
         detector=trial.contender.name,
-        label=trial.contender.label,
+        label=label,
         class_name=trial.contender.description.class_name,
         code_hash=trial.contender.description.sources.digest,
         sensors=data.sensors,
@@ -104,17 +106,20 @@ def fit_model(
         dataset=data.name,
         n_rows=sum(recording.n_rows for recording in episode.train),
         layout=data.layout,
-        threads=threads,
+        threads=trial.threads,
         manifest={name: value for name, value in made.items() if name not in ("labels_hash", "fit_shared_with")},
     )
     content = model_bytes(card, parts)
-    # The card names a detector's file without its folder, so read it from its real path.
-    model = from_bytes(content, detector=trial.contender.construction.source.target)
-    if difference(model.detector.score(compared), expected)[0] is not None:
-        rule = "keep what it learns in attributes, or write _learned and _restore (docs/using-a-model.md)"
-        raise ModelFileError(f"{trial.contender.label} scores differently when restored from its file: {rule}")
+    rule = "keep what it learns in attributes, or write _learned and _restore (docs/using-a-model.md)"
+    try:
+        with boxed(content, detector=construction.source.target, limits=limits) as model:
+            traits, again = model.detector.declared_traits(), model.detector.score(compared)
+    except (BoxFailure, ModelFileError) as error:
+        raise ModelFileError(f"{label} fails when restored from its file ({error}): {rule}") from error
+    if difference(again, expected)[0] is not None:
+        raise ModelFileError(f"{label} scores differently when restored from its file: {rule}")
     write_file(out, content)
-    return model
+    return card, traits, construction.source
 
 
 def _episode(plan: Plan, entity: str | None) -> Episode:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
-import math
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, redirect_stderr
+from contextlib import ExitStack, contextmanager, redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import pandas as pd
 from annotated_types import Interval
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 from threadpoolctl import threadpool_limits
 
 from tsadbench.base.detector import Detector, Traits
@@ -25,7 +23,7 @@ from tsadbench.base.serialization import from_parts
 from tsadbench.errors import DataError, ModelFileError, UsageError
 from tsadbench.execution.identity import library_versions
 from tsadbench.registry import Source, is_registered, locate
-from tsadbench.sandbox import Box, BoxFailure, Construction, Description, describe
+from tsadbench.sandbox import Box, BoxFailure, Construction, Description, Limits, describe
 from tsadbench.sandbox.description import described
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.files import read_bytes
@@ -33,7 +31,6 @@ from tsadbench.utils.parameters import JsonValue, parse_label
 from tsadbench.utils.toml import fault_text
 
 MAGIC = b"PK\x03\x04\x14" + bytes(7) + b"!\0"  # a zip archive, its first file stored and dated 1980
-_DIGEST_BYTES = 64
 _CARD = "model.json"
 _MOST_BYTES = 2**32
 
@@ -56,10 +53,7 @@ class ModelCard:
     manifest: Mapping[str, JsonValue]  # seed, versions, hash of the data, time and machine
     schema: Literal[1] = 1
 
-    def __post_init__(self) -> None:
-        """Raise a ModelFileError unless the threshold is finite."""
-        if not math.isfinite(self.threshold.value):
-            raise ModelFileError(f"expected a finite threshold, found {self.threshold.value}")
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(allow_inf_nan=False)
 
 
 _CARDS = TypeAdapter(ModelCard)
@@ -149,8 +143,13 @@ def load_model(
         If the model is incomplete, or its detector must be named, cannot be imported, or has changed.
     """
     with _named(path):
-        content = read_bytes(Path(path), _MOST_BYTES)
-        return from_bytes(content, detector=detector, device=device, allow_changed_code=allow_changed_code)
+        card, parts = _card_and_parts(read_bytes(Path(path), _MOST_BYTES))
+        source = _source(card, detector)
+        facts = described(source, None, None, elsewhere=False)
+        notes, changes = _checked(card, facts, device, allow_changed_code=allow_changed_code)
+        # Some detectors are fitted again: the thread count decides the order of sums; hide their progress reports.
+        with threadpool_limits(limits=card.threads), redirect_stderr(io.StringIO()):
+            return Model(from_parts(source.load(), parts, changes), card, notes)
 
 
 @contextmanager
@@ -162,30 +161,35 @@ def boxed_model(
     allow_changed_code: bool = False,
 ) -> Iterator[Model]:
     """Provide a model whose detector runs in a box until the block ends; parameters and errors as for `load_model`."""
-    with _named(path), _refused("", ModelFileError):
-        card, parts = _card_and_parts(read_bytes(Path(path), _MOST_BYTES))
+    with ExitStack() as stack:
+        with _named(path):
+            content = read_bytes(Path(path), _MOST_BYTES)
+            found = boxed(content, detector=detector, device=device, allow_changed_code=allow_changed_code)
+            model = stack.enter_context(found)
+        yield model
+
+
+@contextmanager
+def boxed(
+    content: bytes,
+    *,
+    detector: str | None = None,
+    device: str | None = None,
+    allow_changed_code: bool = False,
+    limits: Limits | None = None,
+) -> Iterator[Model]:
+    """Provide the model of a file's content; as `boxed_model`."""
+    with _refused("", ModelFileError):
+        card, parts = _card_and_parts(content)
         source = _source(card, detector)
         notes, changed = _checked(card, describe(source), device, allow_changed_code=allow_changed_code)
         # Give the box a GPU if the model uses one.
         kept = {name: text for name, text in parse_label(card.label).arguments.items() if name == "device"}
-        box = Box(Construction(source, {**kept, **changed}))
+        box = Box(Construction(source, {**kept, **changed}), limits=limits)
     with box:
-        with _named(path), _refused("", ModelFileError):
+        with _refused("", ModelFileError):
             traits = box.restore(parts, tuple(changed), card.threads)
         yield Model(BoxedDetector(box, traits), card, notes)
-
-
-def from_bytes(
-    content: bytes, *, detector: str | None = None, device: str | None = None, allow_changed_code: bool = False
-) -> Model:
-    """Restore a model from a file's content; as `load_model`."""
-    card, parts = _card_and_parts(content)
-    source = _source(card, detector)
-    facts = described(source, None, None, elsewhere=False)
-    notes, changes = _checked(card, facts, device, allow_changed_code=allow_changed_code)
-    # Some detectors are fitted again: the thread count decides the order of sums; hide their progress reports.
-    with threadpool_limits(limits=card.threads), redirect_stderr(io.StringIO()):
-        return Model(from_parts(source.load(), parts, changes), card, notes)
 
 
 @contextmanager
@@ -262,21 +266,17 @@ def pack(parts: Mapping[str, bytes]) -> bytes:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name, content in parts.items():
             archive.writestr(zipfile.ZipInfo(name), content)
-        archive.comment = bytes(_DIGEST_BYTES)
-    before = buffer.getvalue()[:-_DIGEST_BYTES]
-    return before + hashlib.sha256(before).hexdigest().encode()
+    return buffer.getvalue()
 
 
 def unpack(content: bytes) -> dict[str, bytes]:
-    """Return the parts of a file's content; a ModelFileError if it is another kind of file, truncated, or changed."""
+    """Return the parts of a file's content; a ModelFileError if it is another kind of file, or a part is damaged."""
     if not content.startswith(MAGIC):
         raise ModelFileError("not a model file; expected the output of `tsadbench fit`")
-    if hashlib.sha256(content[:-_DIGEST_BYTES]).hexdigest().encode() != content[-_DIGEST_BYTES:]:
-        raise ModelFileError("its checksum differs: it was truncated or changed; copy it again from its source")
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             if sum(member.file_size for member in archive.infolist()) > len(content):
                 raise ValueError("they hold more than the file")
             return {name: archive.read(name) for name in archive.namelist()}
     except Exception as error:  # zipfile raises many kinds
-        raise ModelFileError(f"not a model file: its parts cannot be read ({error})") from error
+        raise ModelFileError(f"its parts cannot be read ({error}); copy it again from its source") from error

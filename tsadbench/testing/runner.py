@@ -25,7 +25,7 @@ from tsadbench.testing.check import Check, CheckResult, Compared, Failed, Skippe
 from tsadbench.testing.subject import Subject
 from tsadbench.testing.trials import Trials
 from tsadbench.utils.error_place import own_place
-from tsadbench.utils.parameters import format_value, nearest, parameter_defaults, parse_label
+from tsadbench.utils.parameters import format_value, parameter_defaults, parse_label, require_known
 
 if TYPE_CHECKING:
     import pytest
@@ -101,9 +101,7 @@ def _construction(detector: str | Detector | type[Detector]) -> Construction:
 def _named(only: Sequence[str], expected: Iterable[str]) -> list[Check]:
     """Return the checks to be run; a UsageError if one that is named does not exist."""
     checks = {check.id: check for check in all_checks()}
-    for name in (*only, *expected):
-        if name not in checks:
-            raise UsageError(f"there is no check {name!r}{nearest(name, checks)}")
+    require_known((*only, *expected), checks, "there is no check")
     return [check for check in checks.values() if not only or check.id in only]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,12 +9,12 @@ from pathlib import Path
 from typing import cast
 
 from tsadbench._version import __version__
-from tsadbench.base.dataset import hashed_parts
+from tsadbench.base.protocol import Episode
 from tsadbench.base.recording import Recording
 from tsadbench.base.search_space import Choice, Space, Tune, Value
 from tsadbench.errors import UsageError
 from tsadbench.execution.identity import library_versions
-from tsadbench.execution.plan import Contender, Plan
+from tsadbench.execution.plan import Contender, Plan, episodes_hash
 from tsadbench.sandbox import Construction, asking, describe
 from tsadbench.tuning.objective import GAP_WITHOUT_END, Fold, ObjectiveName, Reach, make_folds
 from tsadbench.utils.parameters import JsonValue, nearest
@@ -72,12 +71,8 @@ class Task:
         return tuple(fold for part in self.parts for fold in make_folds(part, self.settings.folds, self.reach))
 
     def training_hash(self) -> str:
-        """Return the SHA-256 over the training recordings' ids, sensors, times and values, in order."""
-        digest = hashlib.sha256(repr([len(part) for part in self.parts]).encode())
-        for recording in (recording for part in self.parts for recording in part):
-            for piece in hashed_parts(recording):
-                digest.update(piece)
-        return digest.hexdigest()
+        """Return the hash of the training recordings, part by part."""
+        return episodes_hash(Episode(str(number), part, ()) for number, part in enumerate(self.parts))
 
     def determinants(self) -> dict[str, str]:
         """Return everything that decides a point's value, except the study's name."""

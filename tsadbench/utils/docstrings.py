@@ -25,8 +25,3 @@ def definitions(section: str) -> dict[str, str]:
     """
     _, *rest = re.split(r"^(\S.*)$", section, flags=re.M)
     return {term.strip(): dedent(text).strip() for term, text in zip(rest[::2], rest[1::2], strict=True)}
-
-
-def method_notes(docstring: str) -> dict[str, str]:
-    """Return a detector's section "Notes" by term: Equations, Differences, Defaults."""
-    return definitions(sections(docstring).get("Notes", ""))

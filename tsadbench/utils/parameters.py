@@ -109,9 +109,7 @@ def parse_arguments(cls: type, texts: Mapping[str, str], owner: str) -> dict[str
     Raises a UsageError if there is no such parameter (it names the nearest ones) or the text is not of its type.
     """
     known = {parameter.name: parameter for parameter in parameters_of(cls)}
-    for name in texts:
-        if name not in known:
-            raise UsageError(f"{owner} has no parameter {name!r}{nearest(name, known)}")
+    require_known(texts, known, f"{owner} has no parameter")
     return {name: parse_value(name, known[name].annotation, text, owner) for name, text in texts.items()}
 
 
@@ -156,6 +154,13 @@ def as_json(value: object) -> JsonValue:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     return [as_json(item) for item in value] if isinstance(value, list | tuple) else str(value)
+
+
+def require_known(names: Iterable[str], known: Collection[str], message: str, field: str | None = None) -> None:
+    """Raise a UsageError, ``message`` with the name and the nearest known ones, for the first unknown name."""
+    for name in names:
+        if name not in known:
+            raise UsageError(f"{message} {name!r}{nearest(name, known)}", field=field)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -7,8 +7,6 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from functools import reduce
-from operator import getitem
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar, get_args
@@ -36,10 +34,10 @@ _Model = TypeVar("_Model", bound=BaseModel)
 def read_toml(
     path: Path, model: type[_Model], whole: str, advice: str, more: Mapping[str, object] = MappingProxyType({})
 ) -> tuple[_Model | None, str, list[Issue]]:
-    """Return a TOML file's content (None if it cannot be read or a value is wrong), its text and the issues.
+    """Return a TOML file's content (None if it cannot be read, or a key or value is wrong), its text and the issues.
 
-    Unknown keys are issues; all other keys are read. Messages call the file ``whole`` ("the card"); ``advice`` says
-    what to do if there is no such file; ``more`` is added to pydantic's context.
+    Messages call the file ``whole`` ("the card"); ``advice`` says what to do if there is no such file; ``more`` is
+    added to pydantic's context.
     """
     text = ""
     try:
@@ -69,15 +67,7 @@ def read_toml(
         issues.append(Issue(path.name, reason, line_of(text, keys)))
     if len(faults) > _MOST_FAULTS:
         issues.append(Issue(path.name, f"{len(faults) - _MOST_FAULTS} more values or keys are wrong"))
-    if any(one["type"] != "extra_forbidden" for one in faults):
-        return None, text, issues
-    for unknown in faults:
-        *tables, key = _keys(unknown["loc"], content)
-        reduce(getitem, tables, content).pop(key, None)
-    try:
-        return model.model_validate(content, context=context), text, issues
-    except ValidationError as error:  # rules between keys, which are checked last
-        return None, text, [*issues, *(Issue(path.name, fault_text(one)) for one in error.errors()[:_MOST_FAULTS])]
+    return None, text, issues
 
 
 def line_of(text: str, keys: tuple[str, ...]) -> int | None:

@@ -86,6 +86,10 @@ class TestEvents:
         # Rows 1 and 2 count: b has 4, c has 3. Row 0 is not evaluated, row 3 is after the event.
         (event,) = blamed_events(self.scored(values, ".xxx"), [Cause(0, 3, ("b",))])
         assert [event[name] for name in NAMES[:3]] == [1.0, 1.0, 1.0]
+        values[1, 1], values[2, 1] = np.inf, -np.inf  # cancel
+        (event,) = blamed_events(self.scored(values, ".xxx"), [Cause(0, 3, ("c",))])
+        assert event["hit_at_1"] == 1.0
+        values[1:3, 1] = 2.0
         (event,) = blamed_events(self.scored(values, ".xxx"), [Cause(0, 3, ("c",))])
         assert [event[name] for name in NAMES] == pytest.approx([0.0, 1.0, 1.0, 1 / 3, 1.0, 1.0])
 

@@ -65,8 +65,8 @@ def runs(tmp_path_factory) -> Path:
 
 
 def places(ranks, split: str = "overall"):
-    (ranking,) = (one for one in ranks.rankings if one.datasets["split"].iloc[0] == split)
-    return {place.detector: place for place in ranking.frame.itertuples()}
+    (ranking,) = (one for one in ranks.rankings if f"split {split}," in one.frames[0].title)
+    return {place.detector: place for place in ranking.to_frame().itertuples()}
 
 
 def test_plain_ranks_follow_from_the_records(runs):
@@ -123,11 +123,11 @@ def test_the_shares_are_counted_against_the_best_floor_of_each_resample(runs):
 
 def test_few_sessions_get_a_warning_and_one_is_not_resampled(runs):
     found = package.rank(runs, stability=True, dataset=PLANT, resamples=20)
-    by_split = {ranking.datasets["split"].iloc[0]: ranking for ranking in found.rankings}
-    assert list(by_split) == ["overall", "first", "even"]
-    assert "2 sessions" in by_split["even"].sentences[1]
-    assert by_split["first"].frame.empty
-    assert "one session" in by_split["first"].sentences[1]
+    overall, first, even = found.rankings
+    assert not overall.to_frame().empty
+    assert "2 sessions" in even.sentences[1]
+    assert first.to_frame().empty
+    assert "one session" in first.sentences[1]
     with pytest.raises(UsageError, match=r"rankable, first: 1"):
         package.rank(runs, stability=True, dataset=PLANT, splits=["first"])
 
@@ -138,7 +138,7 @@ def test_nothing_is_ranked_where_no_row_is_anomalous(tmp_path):
     data = LabelledDataset(labelled, Labels(normal, labelled.splits))
     run_plan(make_plan([TRUTH], dataset=data, floors=False, seeds=1), Store.create(tmp_path / "runs"))
     (ranking, *_) = package.rank(tmp_path / "runs", stability=True, dataset=data).rankings
-    assert ranking.frame.empty
+    assert ranking.to_frame().empty
 
 
 def test_lower_values_rank_first_if_lower_is_better(tmp_path):

@@ -29,7 +29,7 @@ def over_all(*folders, **options):
 
 
 def by_label(ranking):
-    return {row["detector"]: row for row in ranking.frame.to_dict("records")}
+    return {row["detector"]: row for row in ranking.to_frame().to_dict("records")}
 
 
 def test_means_by_hand_with_a_failure_as_the_last_rank(tables):
@@ -47,7 +47,7 @@ def test_means_by_hand_with_a_failure_as_the_last_rank(tables):
     (cells,) = (cells for cells in ranking.tables[0].cells() if "fair" in cells)
     assert cells[4].startswith("2 of 3 ")
     assert sorted(cells[5:]) == ["1.5", "2", "failed"]
-    rates = ranking.win_rates.set_index(["first", "second"])["rate"]
+    rates = ranking.frames[1].frame.set_index(["first", "second"])["rate"]
     assert rates["good", "fair"] == pytest.approx(2.5 / 3)
     assert rates["fair", "poor"] == pytest.approx(2 / 3)
     assert len(rates) == 6
@@ -84,7 +84,7 @@ def test_an_incomplete_row_has_no_mean_rank_is_named_below_and_changes_no_other_
     text = ranking.to_markdown()
     assert all("partial" not in line or "one, three" in line for line in text.splitlines())
     assert "one, three: partial" in text
-    pair = ranking.win_rates.set_index(["first", "second"]).loc[("good", "partial")]
+    pair = ranking.frames[1].frame.set_index(["first", "second"]).loc[("good", "partial")]
     assert (pair["datasets"], pair["rate"]) == (1, 0.0)
     assert any("one, three" in note and "partial" in note for note in ranking.sentences)
 
@@ -138,11 +138,11 @@ def trio(monkeypatch):
 @pytest.mark.usefixtures("trio")
 def test_a_suite_ranks_only_its_data_sets_and_names_missing_ones(tables):
     ranking = over_all(tables, suites=["trio"])
-    assert "suite trio 7," in ranking.title
-    assert list(ranking.datasets["dataset"]) == ["three", "one"]
+    assert "suite trio 7," in ranking.frames[0].title
+    assert list(ranking.frames[2].frame["dataset"]) == ["three", "one"]
     assert any("gone" in note for note in ranking.sentences)
     found = package.rank(tables, suites=["trio"])
-    assert {one.datasets["dataset"].iloc[0] for one in found.rankings} == {"one", "three"}
+    assert {*found.to_frame()["dataset"]} == {"one", "three"}
     assert by_label(ranking)["good"]["rank"] == 1.5
 
 

@@ -9,9 +9,19 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.io
 
-from tests.datasets.cards.test_cards import COLUMNS, FILES, FOUR, FOUR_CARD, INTERVALS, NORMAL, PARTS, RUN, UNLABELLED
+from tests.datasets.cards.test_cards import (
+    COLUMNS,
+    FILES,
+    FOUR,
+    FOUR_CARD,
+    INTERVALS,
+    NORMAL,
+    PARTS,
+    RUN,
+    UNLABELLED,
+    matlab,
+)  # fmt: skip
 from tests.helpers.cards import problems, write
 
 HEAD = 'schema = 1\nname = "p"\n'
@@ -71,12 +81,6 @@ def test_lines_are_counted_alike_whatever_their_ends(tmp_path, line_end):
 def parquet(**changes: object) -> bytes:
     file = io.BytesIO()
     pd.read_csv(io.StringIO(RUN)).assign(**changes).to_parquet(file)
-    return file.getvalue()
-
-
-def matlab(**arrays: np.ndarray) -> bytes:
-    file = io.BytesIO()
-    scipy.io.savemat(file, arrays)
     return file.getvalue()
 
 
@@ -301,12 +305,17 @@ def test_all_in_one_go(tmp_path):
         "r9.csv": RUN.replace("a,b", "a,c"),
         "r10.csv": "t,a,b,y\n" + RUN.splitlines()[1] + "\n" + 60 * "2024-05-01 12:00:01,?,8.5,1\n",
     }
-    found = broken(tmp_path, f"colour = 1\n{HEAD}{FOUR_CARD}", files)
+    found = broken(tmp_path, f"{HEAD}{FOUR_CARD}", files)
     assert [one.partition(":")[0] for one in found] == [
-        "card.toml, line 1", "n1.csv, line 3", "n2.csv, line 3", "r9.csv, line 1",
+        "n1.csv, line 3", "n2.csv, line 3", "r9.csv, line 1",
         "r10.csv, line 3", "r10.csv, line 4", "r10.csv, line 5",
     ]  # fmt: skip
     assert "57" in found[-1]  # more such cells
+
+
+def test_a_card_with_a_wrong_key_is_corrected_first(tmp_path):
+    (found,) = broken(tmp_path, f"colour = 1\n{CARD}", {**FILES, "r.csv": RUN.replace("8.5", "x")})
+    assert found.startswith("card.toml, line 1: ")
 
 
 def test_no_card(tmp_path):

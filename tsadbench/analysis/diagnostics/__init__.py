@@ -12,7 +12,7 @@ from tsadbench.analysis.diagnostics.measures import VUS_BUFFER
 from tsadbench.analysis.events import recording_events
 from tsadbench.analysis.stored import Stored
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.errors import DataError, TsadbenchError
+from tsadbench.errors import about
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
@@ -32,13 +32,14 @@ def with_diagnostics(
     """Return a leaderboard whose rows have diagnostics.
 
     Rows that failed, ship with the package, were judged by another version of their protocol, or have a broken trial
-    get no diagnostics. Raises a DataError if a data set is not available, or differs from a trial's. A UsageError if a
-    group is unknown.
+    get no diagnostics. Raises a DataError if the files of a data set are not available or differ from a trial's, a
+    UsageError if a data set or a group is unknown.
     """
     shown = board.frame[board.frame["ok"] & ~board.frame["stored"]]
     versions = {name: protocol_named(name).version for name in shown["protocol"].unique()}
     shown = shown[shown["protocol"].map(versions) == shown["protocol_version"]]
-    data = {name: _loaded(name, load) for name in shown["dataset"].unique()}
+    with about("dataset"):
+        data = {name: load(name) for name in shown["dataset"].unique()}
     names = [name for group in DIAGNOSTICS if group in groups for name in DIAGNOSTICS[group]]
     numbers, notes = dict[tuple[str, str], Mapping[str, float | None]](), list[Note]()
     done, trials = 0, board.trials.merge(shown[ROW], on=ROW)
@@ -86,13 +87,3 @@ _LACKING = {
     False: "they offer no contributions",
     None: "no contributions were kept, and these detectors are not registered here",
 }
-
-
-def _loaded(name: str, load: Callable[[str], LabelledDataset]) -> LabelledDataset:
-    try:
-        return load(name)
-    except TsadbenchError as error:
-        raise DataError(
-            f"diagnostics need the data and the labels, but data set {name!r} is not available "
-            f"(--data DIR, or --dataset CARD for your own): {error}"
-        ) from error

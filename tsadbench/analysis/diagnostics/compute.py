@@ -27,11 +27,10 @@ import pandas as pd
 from tsadbench.analysis.diagnostics.measures import affiliation, vus_pr, zones_of
 from tsadbench.analysis.events import recording_events, row_seconds, summed_contributions
 from tsadbench.base.dataset import Cause
-from tsadbench.errors import UsageError
 from tsadbench.leaderboard.table import DIAGNOSTICS
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
 from tsadbench.utils.arrays import BoolArray, FloatArray, mask_runs, mean_defined
-from tsadbench.utils.parameters import nearest
+from tsadbench.utils.parameters import require_known
 
 # The values of k.
 RANKS = (1, 3, 5)
@@ -48,26 +47,20 @@ def of_splits(
 ) -> dict[str, dict[str, float | None]]:
     """Return a trial's diagnostics: values by name, by split.
 
-    Names are those of docs/diagnostics.md, for the requested groups, and counts: ``n_recordings`` with evaluated rows,
-    ``n_events``, ``n_found``, ``n_delays`` (found events whose onset was seen), ``n_false_alarms`` and ``n_causes``
-    (events with known causes; None unless requested). None means undefined. If an evaluated row of a split has no
-    score, all are None except ``rows_per_second``, ``n_recordings``, ``n_events`` and ``n_causes``.
+    Names are those of docs/diagnostics.md, for the requested groups, and counts: ``n_events`` and ``n_causes`` (events
+    with known causes; None unless requested). None means undefined. If an evaluated row of a split has no score, all
+    but these counts are None.
 
     Raises a UsageError if a split or a group is unknown.
     """
     members = result.data.labels.splits
     for what, names, known in (("group of diagnostics", groups, DIAGNOSTICS), ("split", splits, tuple(members))):
-        for name in names:
-            if name not in known:
-                raise UsageError(f"there is no {what} {name!r}{nearest(name, known)}")
+        require_known(names, known, f"there is no {what}")
     chosen = {name for split in splits for name in members[split]}
     parts = {
         name: _of_recording(scored, result, groups) for name, scored in result.recordings.items() if name in chosen
     }
-    speed = result.record.rows_per_second
-    return {
-        split: _pooled([parts[name] for name in members[split] if name in parts], speed, groups) for split in splits
-    }
+    return {split: _pooled([parts[name] for name in members[split] if name in parts], groups) for split in splits}
 
 
 def _of_recording(scored: ScoredRecording, result: TrialResult, groups: Collection[str]) -> dict[str, Any]:
@@ -87,9 +80,7 @@ def _of_recording(scored: ScoredRecording, result: TrialResult, groups: Collecti
     }
 
 
-def _pooled(
-    parts: Sequence[Mapping[str, Any]], speed: float | None, groups: Collection[str]
-) -> dict[str, float | None]:
+def _pooled(parts: Sequence[Mapping[str, Any]], groups: Collection[str]) -> dict[str, float | None]:
     """Return the values of a split, combined from its recordings."""
     events, zones, blamed = ([one for part in parts for one in part[name]] for name in ("events", "zones", "blamed"))
     delayed = [event for event in events if event.delay_rows is not None]
@@ -101,7 +92,6 @@ def _pooled(
     hours = sum(part["n_normal"] * (part["row_seconds"] or 0.0) for part in parts) / 3600
     precision, recall, f1 = affiliation(zones)
     found = {
-        **{"n_found": n_found, "n_delays": len(delayed), "n_false_alarms": n_false_alarms},
         "found": _ratio(n_found, len(events)),
         "already_on": _ratio(sum(event.already_on for event in events), sum(event.onset_seen for event in events)),
         "delay_rows": mean_defined(event.delay_rows for event in delayed),
@@ -113,14 +103,11 @@ def _pooled(
         **{"affiliation_precision": precision, "affiliation_recall": recall, "affiliation_f1": f1},
         **root_cause(blamed),
     }
-    names = ["n_found", "n_delays", "n_false_alarms", *(name for group in groups for name in DIAGNOSTICS[group])]
     complete = all(part["complete"] for part in parts)
     return {
-        "n_recordings": sum(bool(part["n_normal"] or part["events"]) for part in parts),
         "n_events": len(events),
         "n_causes": len(blamed) if "root-cause" in groups else None,
-        **{name: found.get(name) if complete else None for name in names},
-        "rows_per_second": speed,
+        **{name: found.get(name) if complete else None for group in groups for name in DIAGNOSTICS[group]},
     }
 
 

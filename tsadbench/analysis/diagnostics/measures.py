@@ -38,8 +38,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy.ndimage import distance_transform_edt
 
-from tsadbench.analysis.events import runs
-from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray, mean_defined
+from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray, mask_runs, mean_defined
 
 # The integrands are piecewise linear with kinks only at quarters of a row: zones end at halves, and distances turn
 # halfway between the ends of a zone and a row. So the value at the middle of a quarter gives its exact integral.
@@ -73,7 +72,7 @@ def zones_of(flagged: BoolArray, anomalous: BoolArray) -> list[Zone]:
     >>> precision, round(recall, 4)
     (1.0, 0.9167)
     """
-    cells, events = np.repeat(flagged, _CELLS), runs(anomalous) * _CELLS
+    cells, events = np.repeat(flagged, _CELLS), _CELLS * np.array(mask_runs(anomalous), dtype=np.int64).reshape(-1, 2)
     # Zones meet halfway between two events: at a multiple of half a row, so between two cells.
     borders = [0, *((events[:-1, 1] + events[1:, 0]) // 2).tolist(), len(cells)]
     return [
@@ -118,36 +117,20 @@ def vus_pr(scores: FloatArray, anomalous: BoolArray, buffer: int = VUS_BUFFER) -
     thresholds = np.sort(scores)[::-1][np.linspace(0, len(scores) - 1, _THRESHOLDS, dtype=np.int64)]
     # The first (highest) threshold that flags each row.
     ranks = np.searchsorted(-thresholds, -scores)
-    events = runs(anomalous)
-    n_flagged, n_hits = _n_flagged(ranks), _n_flagged(ranks[anomalous])
-    rows, distances, after = _near(events, anomalous, buffer // 2)
-    near, first = np.unique(rows, return_index=True)
-    by_rank = np.argsort(ranks[near], kind="stable")
-    n_near = _n_flagged(ranks[near])
+    events, n_flagged, reach = np.array(mask_runs(anomalous)), _n_flagged(ranks), buffer // 2
     areas = []
     for size in range(buffer + 1):
-        labels = np.zeros(0)
-        if len(near):
-            # The ramp after an event is one row shorter than before it. A row between two events has two ramps.
-            ramps = np.sqrt(np.where(size >= 2 * (distances + after), 1 - distances / max(size, 1), 0.0))
-            labels = np.minimum(np.add.reduceat(ramps, first), 1.0)[by_rank]
-        hits = n_hits + np.concatenate([[0.0], np.cumsum(labels)])[n_near]
-        recall = np.minimum(hits / (n_hits[-1] + labels.sum() / 2), 1.0) * _existence(ranks, events, size // 2)
+        # The ramp after an event is one row shorter than before it. A row between two events has two ramps.
+        steps = np.arange(1, size // 2 + 1)
+        rows = np.concatenate([events[:, :1] - steps, events[:, 1:] - 1 + steps[:-1]], axis=1)
+        heights = np.tile(np.sqrt(1 - np.concatenate([steps, steps[:-1]]) / max(size, 1)), len(events))
+        ramps = np.bincount(reach + rows.ravel(), heights, len(scores) + 2 * reach)
+        labels = np.where(anomalous, 1.0, np.minimum(ramps[reach : reach + len(scores)], 1.0))
+        hits = np.cumsum(np.bincount(ranks, labels, _THRESHOLDS))
+        expected = (np.count_nonzero(anomalous) + hits[-1]) / 2
+        recall = np.minimum(hits / expected, 1.0) * _existence(ranks, events, size // 2)
         areas.append((np.diff(recall, prepend=0.0) * hits / n_flagged).sum())
     return float(np.mean(areas))
-
-
-def _near(events: IntArray, anomalous: BoolArray, reach: int) -> tuple[IntArray, IntArray, BoolArray]:
-    """Return normal rows within ``reach`` of an event, ascending, their distance, and whether they follow it.
-
-    A row near two events is listed twice.
-    """
-    distances = np.tile(np.arange(1, reach + 1), len(events))
-    rows = np.concatenate([np.repeat(events[:, 0], reach) - distances, np.repeat(events[:, 1] - 1, reach) + distances])
-    kept = np.flatnonzero((rows >= 0) & (rows < len(anomalous)))
-    kept = kept[~anomalous[rows[kept]]]
-    kept = kept[np.argsort(rows[kept], kind="stable")]
-    return rows[kept], np.tile(distances, 2)[kept], kept >= len(distances)
 
 
 def _existence(ranks: IntArray, events: IntArray, width: int) -> FloatArray:

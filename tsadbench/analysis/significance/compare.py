@@ -19,7 +19,7 @@ from tsadbench.execution.store import Store
 from tsadbench.leaderboard.render import Table, number
 from tsadbench.leaderboard.table import LEAST_FOR_TESTS
 from tsadbench.results.trial_result import protocol_named
-from tsadbench.utils.parameters import nearest
+from tsadbench.utils.parameters import require_known
 from tsadbench.utils.text import counted
 
 # Values within rounding are ties.
@@ -103,8 +103,7 @@ def compare(
     tested = metric_named(metric, first.protocol, rules.metrics)
     better = tested.better or "higher"
     data_set = loaded.dataset
-    if split is not None and split not in data_set.splits:
-        raise UsageError(f"data set {data_set.name!r} has no split {split!r}{nearest(split, data_set.splits)}")
+    require_known([] if split is None else [split], data_set.splits, f"data set {data_set.name!r} has no split")
     names = [one.id for one in data_set.test if split is None or one.id in data_set.splits[split]]
     session_of = dict(zip(names, names, strict=True)) if independent else data_set.session_of
     recordings = pd.DataFrame({"recording": names, "session": [session_of[name] for name in names]})

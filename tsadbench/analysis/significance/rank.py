@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tsadbench.analysis.significance import PRIMARY, Result
-from tsadbench.analysis.significance.ranking import Part, Ranking, rank_parts, rank_split
+from tsadbench.analysis.significance.ranking import Part, rank_parts, rank_split
 from tsadbench.analysis.significance.resampling import draw, resampled
 from tsadbench.analysis.stored import Stored, common_name, metric_named, read_stored
 from tsadbench.base.dataset import LabelledDataset
@@ -24,7 +24,7 @@ from tsadbench.execution.store import Store
 from tsadbench.leaderboard.render import Table
 from tsadbench.results.trial_result import protocol_named
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.parameters import nearest, normal_label
+from tsadbench.utils.parameters import normal_label, require_known
 from tsadbench.utils.progress import progress
 
 RESAMPLES = 1000
@@ -34,16 +34,24 @@ _MOST_SPLITS = 8
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ranks(Result):
-    """Rankings on each data set, protocol and split, and over several data sets (per suite or protocol)."""
+    """Rankings on each data set, protocol and split, and over several data sets (per suite or protocol).
 
-    rankings: Sequence[Ranking]
-    over_all: Sequence[Ranking]
+    The first frame of a ranking has a line per row. ``rank`` is among all rows and ``detector_rank`` among detectors:
+    1 is the best, ties share a rank; over several data sets, they are means. ``beats_floors`` is the share of resamples
+    (or data sets) on which a row is better than the best floor. ``_low`` and ``_high`` bound 90 % intervals.
+
+    Rows that are missing on a data set come last, without a mean rank. A row wins ``wins`` of ``pairs`` comparisons
+    with complete rows over all data sets; ``rate`` is the share of data sets on which ``first`` beats ``second``.
+    """
+
+    rankings: Sequence[Result]
+    over_all: Sequence[Result]
 
 
-def joined(rankings: Sequence[Ranking], over_all: Sequence[Ranking]) -> Ranks:
+def joined(rankings: Sequence[Result], over_all: Sequence[Result]) -> Ranks:
     """Join tables and sentences; rankings over several data sets come first."""
     every = (*over_all, *rankings)
-    single = pd.concat([one.frame for one in rankings], ignore_index=True)
+    single = pd.concat([one.to_frame() for one in rankings], ignore_index=True)
     return Ranks(
         rankings=rankings,
         over_all=over_all,
@@ -119,8 +127,7 @@ def rank(
     only = [normal_label(one, labels) for one in detectors]
     every_split = {split for stored in tables for split in stored.splits}
     for what, names, known in (("split", splits, every_split), ("row", only, labels)):
-        if unknown := [name for name in names if name not in known]:
-            raise UsageError(f"there is no {what} {unknown[0]!r}{nearest(unknown[0], known)}")
+        require_known(names, known, f"there is no {what}")
     only = [label for label in labels if label in only or common_name(label) in only]
     n_resamples = resamples if stability else 0
     parts = [_parts(stored, _splits(stored, splits, asked), metric, n_resamples, seed) for stored in tables]

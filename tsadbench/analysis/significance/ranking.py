@@ -68,31 +68,8 @@ class Part:
         """Factor that turns a value into a gain."""
         return -1.0 if self.metric.better == "lower" else 1.0
 
-    @property
-    def about(self) -> dict[str, Any]:
-        """The data set, its version and the split."""
-        return {"dataset": self.dataset, "dataset_version": self.stored.first.dataset_version, "split": self.split}
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Ranking(Result):
-    """Ranked rows, on one data set or over several.
-
-    ``frame`` has a line per row. ``rank`` is among all rows and ``detector_rank`` among detectors: 1 is the best, ties
-    share a rank; over several data sets, they are means. ``beats_floors`` is the share of resamples (or data sets) on
-    which a row is better than the best floor. ``_low`` and ``_high`` bound 90 % intervals.
-
-    Rows that are missing on a data set come last, without a mean rank. A row wins ``wins`` of ``pairs`` comparisons
-    with complete rows over all data sets; ``rate`` is the share of data sets on which ``first`` beats ``second``.
-    """
-
-    title: str
-    frame: pd.DataFrame
-    datasets: pd.DataFrame
-    win_rates: pd.DataFrame = field(default_factory=pd.DataFrame)
-
-
-def rank_split(part: Part, *, stability: bool = False, only: Sequence[str] = ()) -> Ranking:
+def rank_split(part: Part, *, stability: bool = False, only: Sequence[str] = ()) -> Result:
     """Rank the rows of one data set and show ``only`` some; with ``stability``, rank only rows with resamples."""
     first, metric, every = part.stored.first, part.metric, part.lines
     lines = every[every["placed"] & (every["detector"].isin(part.drawn) | (not stability))].reset_index(drop=True)
@@ -126,10 +103,7 @@ def rank_split(part: Part, *, stability: bool = False, only: Sequence[str] = ())
     title = f"{metric.title} on {first.dataset}, split {part.split}, protocol {first.rules}"
     if n_resamples:
         title += f": {part.n_recordings} recordings, {part.n_sessions} sessions"
-    return Ranking(
-        title=title,
-        frame=frame,
-        datasets=pd.DataFrame([{**part.about, "n_resamples": n_resamples}]),
+    return Result(
         tables=[_split_table(title, frame, metric, stable=n_resamples > 0)] if len(frame) else [],
         frames=[Table(title, frame)],
         sentences=said,
@@ -138,7 +112,7 @@ def rank_split(part: Part, *, stability: bool = False, only: Sequence[str] = ())
 
 def rank_parts(
     parts: Sequence[Part], suite: Suite | None, *, n_draws: int, seed: int, only: Sequence[str] = ()
-) -> Ranking:
+) -> Result:
     """Rank the rows of several data sets under one protocol; a UsageError if fewer than two rows ran on all."""
     metric, rules, found = parts[0].metric, parts[0].stored.first.rules, [part.dataset for part in parts]
     lines = [part.by_name() for part in parts]
@@ -152,7 +126,9 @@ def rank_parts(
         where = f"{f'suite {suite.name}: ' if suite else ''}expected at least two detectors with a rank on each of"
         raise UsageError(f"{where} {', '.join(found)}, found {n_complete}")
     floors = table.groupby("name")["floor"].any().reindex(names).to_numpy(dtype=np.bool_)
-    won, above, times = wins(gains), above_floors(gains, floors), draw_datasets(len(parts), n_draws, seed)
+    n, won, above = len(parts), wins(gains), above_floors(gains, floors)
+    drawn = np.random.default_rng((seed, n)).integers(n, size=(n, n_draws))  # with replacement
+    times = (drawn == np.arange(n)[:, None, None]).sum(axis=1, dtype=np.float64)
     ranks, alone = ranks_among(won, complete), ranks_among(won, complete & ~floors)
     against = won[:, complete]
     content: dict[str, Any] = {"detector": names, "floor": floors, "complete": complete}
@@ -163,12 +139,8 @@ def rank_parts(
     content |= estimates("beats_floors", above, times)
     content |= {"wins": np.nansum(against, axis=(1, 2)), "pairs": np.count_nonzero(~np.isnan(against), axis=(1, 2))}
     for place, (name, one) in enumerate(zip(found, lines, strict=True)):
-        of_each: dict[str, Any] = {
-            "status": one["status"].fillna("missing"),
-            "label": one["label"],
-            "value": one["value"],
-        }
-        of_each |= {"rank": ranks[:, place], "beats_floors": above[:, place]}
+        of_each: dict[str, Any] = {"status": one["status"].fillna("missing"), "label": one["label"]}
+        of_each |= {"value": one["value"], "rank": ranks[:, place], "beats_floors": above[:, place]}
         content |= {f"{name}_{what}": np.asarray(values) for what, values in of_each.items()}
     keys = ["complete", "rank", "datasets", "detector"]
     ordered = pd.DataFrame(content).sort_values(keys, ascending=[False, True, False, True])
@@ -177,9 +149,10 @@ def rank_parts(
     rates = {"first": np.array(names)[first], "second": np.array(names)[second]}
     rates |= {**estimates("rate", won[first, second], times), "datasets": shared}
     frame = _shown(ordered, only, "detector")
-    listed = frame[frame["datasets"] == len(parts)]  # a note names the others
+    listed = frame[frame["datasets"] == n]  # a note names the others
     win_rates = _shown(pd.DataFrame(rates)[shared > 0], only, "first", "second")
-    datasets = pd.DataFrame([part.about for part in parts])
+    about = [(part.dataset, part.stored.first.dataset_version, part.split) for part in parts]
+    datasets = pd.DataFrame(about, columns=["dataset", "dataset_version", "split"])
     absent = [name for name in (suite.datasets if suite else ()) if name not in found]
     wanted = f" of {len(found) + len(absent)}" if absent else ""
     title = f"{metric.title} over {len(found)}{wanted} data sets{f', suite {suite}' if suite else ''}, protocol {rules}"
@@ -188,9 +161,9 @@ def rank_parts(
     audits = [shipped_note(part.dataset, part.stored.first.dataset_version) for part in parts]
     said = sentences(
         "rank_parts",
-        **{"n_draws": n_draws, "absent": absent, "n": len(parts), "few": _FEW, "n_rows": n_complete},
+        **{"n_draws": n_draws, "absent": absent, "n": n, "few": _FEW, "n_rows": n_complete},
         lacking=frame[~frame["complete"]].groupby("lacks", sort=False)["detector"].agg(", ".join),
-        critical=critical_difference(n_complete, len(parts)),
+        critical=critical_difference(n_complete, n),
         simulated=[name + _SIMULATED[name] for name in found if name in _SIMULATED],
         **{"bounded": ", ".join(table.loc[table["bounded"], "dataset"].unique()), "bounds": BOUNDS, "alike": alike},
         parts=[
@@ -198,11 +171,7 @@ def rank_parts(
             for part, note in zip(parts, audits, strict=True)
         ],
     )
-    return Ranking(
-        title=title,
-        frame=frame,
-        datasets=datasets,
-        win_rates=win_rates,
+    return Result(
         tables=[_suite_table(title, listed, datasets)] if len(listed) else [],
         frames=[Table(title, frame), Table("win rates", win_rates), Table("data sets", datasets)],
         sentences=said,
@@ -240,13 +209,6 @@ def above_floors(gains: FloatArray, floors: BoolArray) -> FloatArray:
     unknown = np.isnan(gains) | floors[:, None] | np.isnan(best)
     above: FloatArray = np.where(unknown, np.nan, gains > best)
     return above
-
-
-def draw_datasets(n: int, n_draws: int, seed: int) -> FloatArray:
-    """Draw n of n data sets with replacement; return how often each is drawn, [n, n_draws]."""
-    drawn = np.random.default_rng((seed, n)).integers(n, size=(n, n_draws))
-    times: FloatArray = (drawn == np.arange(n)[:, None, None]).sum(axis=1).astype(np.float64)
-    return times
 
 
 def estimates(name: str, values: FloatArray, times: FloatArray) -> dict[str, FloatArray]:

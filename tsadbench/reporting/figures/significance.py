@@ -29,8 +29,8 @@ from tsadbench.utils.extras import extra
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from tsadbench.analysis.significance import Result
     from tsadbench.analysis.significance.compare import Comparison
-    from tsadbench.analysis.significance.ranking import Ranking
 
 _LINE = 0.19  # inches
 
@@ -45,12 +45,12 @@ def draw(comparison: Comparison, file: Path) -> None:
             figure.legend(loc="outside lower center", ncols=5)
 
 
-def draw_ranking(ranking: Ranking, file: Path) -> None:
+def draw_ranking(ranking: Result, file: Path) -> None:
     """Write a ranking over several data sets as a figure: `mean_ranks`. A UsageError if the file cannot be written."""
-    frame = ranking.frame.dropna(subset="rank")
-    with style(), page(file, 4.8, _LINE * len(frame) + 1.2, salt=ranking.title) as figure:
+    title, frame = ranking.frames[0].title, ranking.to_frame().dropna(subset="rank")
+    with style(), page(file, 4.8, _LINE * len(frame) + 1.2, salt=title) as figure:
         mean_ranks(frame, figure.subplots())
-        figure.suptitle(ranking.title, fontsize=9, parse_math=False)
+        figure.suptitle(title, fontsize=9, parse_math=False)
 
 
 def comparison_figure(comparison: Comparison, ax: Axes) -> Axes:

@@ -73,7 +73,9 @@ def density(result: TrialResult, ax: Axes, split: str = "overall") -> Axes:
     fit's threshold. Raises a UsageError if there is no such split, or it has no evaluated row with a score.
     """
     groups = score_groups(result, split)
-    ax.set_title(_flagged(result, split), fontsize=7.2)
+    rates = zip(("normal", "anomalous"), operating_point(fits_of(result, split)), strict=False)
+    said = " and ".join(f"{share:.1%} of {name}" for name, share in rates if share is not None)
+    ax.set_title(f"flags {said} rows", fontsize=7.2)
     if groups is None:
         blank(ax, "scores share no scale: a threshold\nmoves, or is not positive")
         return ax
@@ -107,13 +109,6 @@ def _edges(scores: FloatArray, threshold: float, *, logarithmic: bool) -> FloatA
         return np.geomspace(low / 1.2, high * 1.2, _BINS + 1)
     margin = 0.03 * (high - low) or 0.5 * max(abs(low), 1.0)
     return np.linspace(low - margin, high + margin, _BINS + 1)
-
-
-def _flagged(result: TrialResult, split: str) -> str:
-    """Return the shares of the normal and of the anomalous rows above the threshold, in words."""
-    false_alarm_rate, recall, _ = operating_point(fits_of(result, split))
-    groups = (("normal", false_alarm_rate), ("anomalous", recall))
-    return f"flags {' and '.join(f'{share:.1%} of {name}' for name, share in groups if share is not None)} rows"
 
 
 def _status(found: Threshold, calibration: str) -> str:

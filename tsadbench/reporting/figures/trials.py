@@ -16,7 +16,7 @@ from tsadbench.reporting.figures.style import BLUE, GREY, GRID, INK, VERMILLION,
 from tsadbench.results.trial_result import TrialResult
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.parameters import nearest
+from tsadbench.utils.parameters import require_known
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,8 +69,7 @@ def trial_frame(board: Leaderboard) -> pd.DataFrame:
 def metrics_of(trials: pd.DataFrame, names: Sequence[str] = ()) -> list[str]:
     """Return some metrics of a frame of trials, all by default. Raises a UsageError if one is missing."""
     known = [str(name) for name in trials.columns[len(_ABOUT) :]]
-    if unknown := [name for name in names if name not in known]:
-        raise UsageError(f"these trials have no metric {unknown[0]!r}{nearest(unknown[0], known)}")
+    require_known(names, known, "these trials have no metric")
     return list(names) or known
 
 
