@@ -160,7 +160,7 @@ def finding() -> list[str]:
         f"distance to the nearest normal row. In {found['ahead']} of {found['pairs']} pairs of a network and a data "
         f"set, the network is above the one-liner that turns out to be the best there; in {found['ahead fixed']} it is "
         f"above {found['floor']}, the one-liner with the best mean rank. Thresholds are meant to flag {percent(RISK)} "
-        f"of the normal rows; the median over detectors and data sets is {found['alarms']}."
+        f"of the normal rows; in the median over detectors and data sets they flag {found['alarms']}."
     )
     return textwrap.wrap(said, 120, break_on_hyphens=False)
 
