@@ -137,6 +137,27 @@ def test_wrong_arguments_write_no_file(tsadbench, model_file, monkeypatch, argum
     assert sorted(path.name for path in model_file.parent.iterdir()) == before
 
 
+SCRIPT = """
+import sys
+import numpy as np
+from tsadbench import Detector, Traits, fit_model
+
+class Mine(Detector):
+    traits = Traits(memory=0)
+    def _fit(self, recordings): self.mean_ = recordings[0].values.mean(axis=0)
+    def _score(self, recording): return np.abs(recording.values - self.mean_).sum(axis=1)
+
+if __name__ == "__main__":
+    print(fit_model(Mine, sys.argv[1], sys.argv[2]).detector.mean_.shape)
+"""
+
+
+def test_a_class_of_the_calling_program(plant, tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    command = [sys.executable, tmp_path / "script.py", plant / "card.toml", tmp_path / "x.model"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "(2,)\n"
+
+
 @pytest.mark.parametrize(
     ("name", "code", "told"),
     [("Lambda", 2, "f_"), ("Elsewhere", 2, "scores"), ("Lost", 2, "restored"), ("Crash", 1, "RuntimeError")],

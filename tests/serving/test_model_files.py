@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.ensemble import IsolationForest
@@ -147,6 +147,8 @@ CONTENT = pack({"model.json": b"{}", "arrays.safetensors": bytes(range(200))})
 
 @given(st.integers(0, len(CONTENT) - 1), st.integers(0, 255))
 @settings(max_examples=60, deadline=None)
+@example(322, 64)  # the first part's comment becomes the second part
+@example(422, 0x78)  # no part is listed
 def test_any_changed_byte_is_found_or_harmless_and_any_truncation_is_found(place, flip):
     changed = bytearray(CONTENT)
     changed[place] ^= flip

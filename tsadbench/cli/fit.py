@@ -37,7 +37,7 @@ def fit(
     """
     with output.box_failures(detector or dataset), api.progress_bar(f"Fitting {detector or dataset}"):
         request = api.RunRequest(
-            detectors=[detector or api.defaults("fit")[0]],
+            detectors=[api.defaults("fit")[0] if detector is None else detector],
             datasets=[dataset],
             protocols=[protocol],
             settings=settings or (),  # type: ignore[arg-type]  # the request parses texts

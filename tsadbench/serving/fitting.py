@@ -38,7 +38,7 @@ def fit_model(
     timeout: float | None = None,
     memory_mib: float | None = None,
 ) -> Model:
-    """Fit a detector in a box, write a model file, and restore it in this process, as `load_model` does.
+    """Fit a detector in a box, write a model file, and restore it in this process (the file stays if that fails).
 
     The fit and the threshold are those of `tsadbench run` with the same seed.
 
@@ -112,9 +112,11 @@ def write_model(request: RunRequest, out: Path, entity: str | None = None) -> tu
     content = model_bytes(card, parts)
     rule = "keep what it learns in attributes, or write _learned and _restore (docs/using-a-model.md)"
     try:
-        with boxed(content, detector=construction.source.target, limits=limits) as model:
+        with boxed(content, construction.source, limits=limits, forbidden=forbidden) as model:
             traits, again = model.detector.declared_traits(), model.detector.score(compared)
     except (BoxFailure, ModelFileError) as error:
+        if isinstance(error, BoxFailure) and error.status not in ("error", "invalid"):
+            raise
         raise ModelFileError(f"{label} fails when restored from its file ({error}): {rule}") from error
     if difference(again, expected)[0] is not None:
         raise ModelFileError(f"{label} scores differently when restored from its file: {rule}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
@@ -172,20 +172,22 @@ def boxed_model(
 @contextmanager
 def boxed(
     content: bytes,
+    source: Source | None = None,
     *,
     detector: str | None = None,
     device: str | None = None,
     allow_changed_code: bool = False,
     limits: Limits | None = None,
+    forbidden: Sequence[Path] = (),
 ) -> Iterator[Model]:
-    """Provide the model of a file's content; as `boxed_model`."""
+    """Provide the model of a file's content, of a known class or as `boxed_model`."""
     with _refused("", ModelFileError):
         card, parts = _card_and_parts(content)
-        source = _source(card, detector)
+        source = source or _source(card, detector)
         notes, changed = _checked(card, describe(source), device, allow_changed_code=allow_changed_code)
         # Give the box a GPU if the model uses one.
         kept = {name: text for name, text in parse_label(card.label).arguments.items() if name == "device"}
-        box = Box(Construction(source, {**kept, **changed}), limits=limits)
+        box = Box(Construction(source, {**kept, **changed}), limits=limits, forbidden=forbidden)
     with box:
         with _refused("", ModelFileError):
             traits = box.restore(parts, tuple(changed), card.threads)
@@ -275,8 +277,11 @@ def unpack(content: bytes) -> dict[str, bytes]:
         raise ModelFileError("not a model file; expected the output of `tsadbench fit`")
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            if sum(member.file_size for member in archive.infolist()) > len(content):
+            members = archive.infolist()
+            if sum(one.file_size for one in members) > len(content):
                 raise ValueError("they hold more than the file")
+            if not members or any(one.comment or one.extra for one in members):
+                raise ValueError("its list of them is damaged")
             return {name: archive.read(name) for name in archive.namelist()}
     except Exception as error:  # zipfile raises many kinds
         raise ModelFileError(f"its parts cannot be read ({error}); copy it again from its source") from error
