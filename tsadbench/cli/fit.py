@@ -36,16 +36,9 @@ def fit(
     detector fails.
     """
     with output.box_failures(detector or dataset), api.progress_bar(f"Fitting {detector or dataset}"):
-        request = api.RunRequest(
-            detectors=[api.defaults("fit")[0] if detector is None else detector],
-            datasets=[dataset],
-            protocols=[protocol],
-            settings=settings or (),  # type: ignore[arg-type]  # the request parses texts
-            seeds=[seed],
-            threads=threads,
-            timeout=timeout,
-            memory=memory,
-        )
+        asked = {"protocols": [protocol], "settings": settings or (), "seeds": [seed], "threads": threads}
+        asked |= {"detectors": [api.defaults("fit")[0] if detector is None else detector], "datasets": [dataset]}
+        request = api.requested(None, {**asked, "timeout": timeout, "memory": memory})
         card, traits, _ = api.write_model(request, out, entity)
     threshold = card.threshold
     memory_rows = "all rows" if traits.memory is None else f"{traits.memory} rows"

@@ -14,7 +14,7 @@ _Offers = list[tuple[str, str]]
 
 
 def _registered(*kinds: api.Kind) -> Callable[[str], _Offers]:
-    """Return what completes registered names of these kinds; the shell itself completes paths."""
+    """Return a completion callback for the registered names of these kinds; the shell completes paths."""
 
     def offers(incomplete: str) -> _Offers:
         found = [(one.name, f"{one.value} ({api.package_of(one)})") for kind in kinds for one in api.entries(kind)]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from pydantic_core import to_jsonable_python
 
@@ -21,7 +21,7 @@ from tsadbench.errors import DataError, DataNotFoundError, PluginError, UsageErr
 from tsadbench.execution.estimators import Estimator, construction_of
 from tsadbench.execution.judging import score_shapes
 from tsadbench.execution.record import Record
-from tsadbench.execution.request import DEFAULT_PROTOCOL, DetectorSpec, RunRequest
+from tsadbench.execution.request import DEFAULT_PROTOCOL, DatasetSpec, DetectorSpec, RunRequest
 from tsadbench.registry import floors, is_registered, load_protocol, locate
 from tsadbench.sandbox import Construction, Description, asking, describe, seal_status
 from tsadbench.sandbox.description import with_files_read
@@ -135,6 +135,14 @@ def make_plan(request: RunRequest, *, judged: bool = True) -> Plan:
     if len(plans) != 1:
         raise UsageError(f"expected one data set and one protocol, found {len(plans)} combinations")
     return plans[0]
+
+
+def plan_of(detectors: Sequence[str], dataset: DatasetSpec, protocol: str, **asked: Any) -> Plan:
+    """Return the plan of detectors, without floors, on a data set under the protocol of a label."""
+    label = parse_label(protocol)
+    settings = {f"{label.target}.{key}": value for key, value in label.arguments.items()}
+    asked |= {"detectors": [*detectors], "datasets": [dataset], "protocols": [label.target], "settings": settings}
+    return make_plan(RunRequest(**asked, floors=False))
 
 
 def make_plans(request: RunRequest, *, judged: bool = True) -> tuple[Plan, ...]:

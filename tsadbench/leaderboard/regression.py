@@ -16,12 +16,11 @@ import pandas as pd
 
 from tsadbench.datasets.loading import loader
 from tsadbench.errors import UsageError
-from tsadbench.execution.plan import Plan
+from tsadbench.execution.plan import Plan, plan_of
 from tsadbench.execution.record import RECORDS, Record, read_records
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.frame import metric_names, rows, trials
 from tsadbench.leaderboard.render import Table, render
-from tsadbench.results.verification import plan_of
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.text import first_of
 

@@ -18,9 +18,8 @@ from tsadbench.base.dataset import LabelledDataset
 from tsadbench.errors import BrokenTrialError, StoreError, TsadbenchError, UsageError
 from tsadbench.execution.identity import changes, code_of, scoring_identity, trial_name
 from tsadbench.execution.judging import contribution_shapes, score_shapes
-from tsadbench.execution.plan import Contender, Plan, Trial, contender_from_label, make_plan
+from tsadbench.execution.plan import Contender, Plan, Trial, contender_from_label, plan_of
 from tsadbench.execution.record import Record
-from tsadbench.execution.request import DatasetSpec, RunRequest
 from tsadbench.execution.store import Store
 from tsadbench.execution.trial import run_trials
 from tsadbench.results.admission import refusal
@@ -181,14 +180,6 @@ def _planned(record: Record, data: LabelledDataset, named: Collection[str], **as
     if record.seed != trial.seed and not (traits.stochastic or traits.adaptive):
         raise UsageError(f"{record.label} is deterministic and has no seed {record.seed}")
     return replace(trial, seed=record.seed), plan
-
-
-def plan_of(detectors: Sequence[str], dataset: DatasetSpec, protocol: str, **asked: Any) -> Plan:
-    """Return the plan of detectors, without floors, on a data set under the protocol of a label."""
-    label = parse_label(protocol)
-    settings = {f"{label.target}.{key}": value for key, value in label.arguments.items()}
-    asked |= {"detectors": [*detectors], "datasets": [dataset], "protocols": [label.target], "settings": settings}
-    return make_plan(RunRequest(**asked, floors=False))
 
 
 def _repeated(record: Record, store: Store, trial: Trial, plan: Plan, tolerance: float) -> Finding:

@@ -15,8 +15,8 @@ from tsadbench.execution.identity import manifest
 from tsadbench.execution.plan import Plan, make_plan
 from tsadbench.execution.request import DatasetSpec, DetectorSpec, RunRequest
 from tsadbench.registry import Source, defaults
-from tsadbench.sandbox import Box, BoxFailure, Limits
-from tsadbench.serving.model import MAGIC, Model, ModelCard, boxed, load_model, model_bytes
+from tsadbench.sandbox import Box, Limits
+from tsadbench.serving.model import MAGIC, Model, ModelCard, boxed, card_and_parts, load_model, model_bytes, refused
 from tsadbench.utils.files import require_writable, write_file
 from tsadbench.utils.progress import progress
 from tsadbench.utils.text import counted
@@ -112,11 +112,10 @@ def write_model(request: RunRequest, out: Path, entity: str | None = None) -> tu
     content = model_bytes(card, parts)
     rule = "keep what it learns in attributes, or write _learned and _restore (docs/using-a-model.md)"
     try:
-        with boxed(content, construction.source, limits=limits, forbidden=forbidden) as model:
+        restored = boxed(*card_and_parts(content), construction.source, limits=limits, forbidden=forbidden)
+        with restored as model, refused("", ModelFileError):
             traits, again = model.detector.declared_traits(), model.detector.score(compared)
-    except (BoxFailure, ModelFileError) as error:
-        if isinstance(error, BoxFailure) and error.status not in ("error", "invalid"):
-            raise
+    except ModelFileError as error:
         raise ModelFileError(f"{label} fails when restored from its file ({error}): {rule}") from error
     if difference(again, expected)[0] is not None:
         raise ModelFileError(f"{label} scores differently when restored from its file: {rule}")

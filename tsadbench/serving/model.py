@@ -72,12 +72,12 @@ class BoxedDetector:
 
     def score(self, rows: Series) -> FloatArray:
         """Return scores [n_rows]."""
-        with _refused("DataError", DataError):
+        with refused("DataError", DataError):
             return self.box.score(as_recording(rows))
 
     def contributions(self, rows: Series) -> FloatArray:
         """Return each sensor's contribution [n_rows, n_sensors]."""
-        with _refused("UsageError", UsageError), _refused("DataError", DataError):
+        with refused("UsageError", UsageError), refused("DataError", DataError):
             return self.box.contributions(as_recording(rows))
 
     def offers_contributions(self) -> bool:
@@ -143,7 +143,7 @@ def load_model(
         If the model is incomplete, or its detector must be named, cannot be imported, or has changed.
     """
     with _named(path):
-        card, parts = _card_and_parts(read_bytes(Path(path), _MOST_BYTES))
+        card, parts = card_and_parts(read_bytes(Path(path), _MOST_BYTES))
         source = _source(card, detector)
         facts = described(source, None, None, elsewhere=False)
         notes, changes = _checked(card, facts, device, allow_changed_code=allow_changed_code)
@@ -163,33 +163,31 @@ def boxed_model(
     """Provide a model whose detector runs in a box until the block ends; parameters and errors as for `load_model`."""
     with ExitStack() as stack:
         with _named(path):
-            content = read_bytes(Path(path), _MOST_BYTES)
-            found = boxed(content, detector=detector, device=device, allow_changed_code=allow_changed_code)
+            card, parts = card_and_parts(read_bytes(Path(path), _MOST_BYTES))
+            found = boxed(card, parts, _source(card, detector), device=device, allow_changed_code=allow_changed_code)
             model = stack.enter_context(found)
         yield model
 
 
 @contextmanager
 def boxed(
-    content: bytes,
-    source: Source | None = None,
+    card: ModelCard,
+    parts: Mapping[str, bytes],
+    source: Source,
     *,
-    detector: str | None = None,
     device: str | None = None,
     allow_changed_code: bool = False,
     limits: Limits | None = None,
     forbidden: Sequence[Path] = (),
 ) -> Iterator[Model]:
-    """Provide the model of a file's content, of a known class or as `boxed_model`."""
-    with _refused("", ModelFileError):
-        card, parts = _card_and_parts(content)
-        source = source or _source(card, detector)
+    """Provide the model of a file's card and parts, of a class that is known, as `boxed_model` does."""
+    with refused("", ModelFileError):
         notes, changed = _checked(card, describe(source), device, allow_changed_code=allow_changed_code)
         # Give the box a GPU if the model uses one.
         kept = {name: text for name, text in parse_label(card.label).arguments.items() if name == "device"}
         box = Box(Construction(source, {**kept, **changed}), limits=limits, forbidden=forbidden)
     with box:
-        with _refused("", ModelFileError):
+        with refused("", ModelFileError):
             traits = box.restore(parts, tuple(changed), card.threads)
         yield Model(BoxedDetector(box, traits), card, notes)
 
@@ -207,7 +205,7 @@ def _named(path: Path | str) -> Iterator[None]:
 
 
 @contextmanager
-def _refused(name: str, kind: type[DataError | ModelFileError | UsageError]) -> Iterator[None]:
+def refused(name: str, kind: type[DataError | ModelFileError | UsageError]) -> Iterator[None]:
     """Turn a box's error of this name ("": any name) into an error of this kind; others stay a BoxFailure."""
     try:
         yield
@@ -218,7 +216,8 @@ def _refused(name: str, kind: type[DataError | ModelFileError | UsageError]) -> 
         raise kind(text or found) from failure
 
 
-def _card_and_parts(content: bytes) -> tuple[ModelCard, dict[str, bytes]]:
+def card_and_parts(content: bytes) -> tuple[ModelCard, dict[str, bytes]]:
+    """Return the card and the other parts of a file's content; a ModelFileError if it is no model file."""
     parts = unpack(content)
     try:
         return _CARDS.validate_json(parts.pop(_CARD, b"")), parts

@@ -21,7 +21,7 @@ from tests.datasets.cards.test_cards import (
     RUN,
     UNLABELLED,
     matlab,
-)  # fmt: skip
+)
 from tests.helpers.cards import problems, write
 
 HEAD = 'schema = 1\nname = "p"\n'
